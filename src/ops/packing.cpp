@@ -1,0 +1,20 @@
+#include "ops/packing.h"
+
+namespace sconce::ops {
+namespace {
+
+uint64_t raw_bytes(const Shape& shape, Dtype dtype, uint32_t rows) {
+  const uint64_t all_rows = shape.empty() ? 1 : static_cast<uint64_t>(shape[0]);
+  const uint64_t row_elements = all_rows == 0 ? 0 : shape.numel() / all_rows;
+  return rows * row_elements * std::min<size_t>(size_of(dtype), 4);
+}
+
+constexpr PackingInfo kPackings[] = {
+    {"raw", raw_bytes, nullptr},
+};
+
+}  // namespace
+
+const PackingInfo& packing_info(Packing packing) { return kPackings[static_cast<size_t>(packing)]; }
+
+}  // namespace sconce::ops

@@ -1,0 +1,40 @@
+#include "record/kernel.h"
+
+namespace sconce::record {
+namespace {
+
+uint32_t choice_index(Variant variant, size_t choice) { return variant >> (8 * choice) & 0xff; }
+
+}  // namespace
+
+std::string kernel_text(const KernelInfo& kernel, Variant variant) {
+  std::string enables(kernel.enables), choices;
+  for (size_t i = 0; i < kernel.choices.size(); ++i) {
+    const KernelChoice& choice = kernel.choices[i];
+    std::string_view value = choice.values[choice_index(variant, i)];
+    switch (choice.kind) {
+      case KernelChoice::Kind::number: choices += fmt::format("const {} = {};\n", choice.name, value); break;
+      case KernelChoice::Kind::name:
+        for (size_t v = 0; v < choice.values.size(); ++v)
+          choices += fmt::format("const {}_{} = {}u;\n", choice.name, choice.values[v], v);
+        choices += fmt::format("const {0} = {0}_{1};\n", choice.name, value);
+        break;
+      case KernelChoice::Kind::type:
+        choices += fmt::format("alias {} = {};\n", choice.name, value);
+        if (value == "f16" && enables.find("enable f16;") == std::string::npos) enables += "enable f16;\n";
+        break;
+    }
+  }
+  return enables + choices + std::string(kernel.source);
+}
+
+std::string kernel_label(const KernelInfo& kernel, Variant variant) {
+  if (kernel.choices.empty()) return std::string(kernel.name);
+  std::string label = fmt::format("{}<", kernel.name);
+  for (size_t i = 0; i < kernel.choices.size(); ++i)
+    label += fmt::format("{}{}={}", i ? ", " : "", kernel.choices[i].name,
+                         kernel.choices[i].values[choice_index(variant, i)]);
+  return label + ">";
+}
+
+}  // namespace sconce::record

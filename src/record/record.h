@@ -1,0 +1,113 @@
+// A run as plain data. The planner writes it; the native driver, the check executor and the browser driver replay it.
+//
+// Everything is dense ids into arrays of fixed-width integers: no pointers and no GPU objects. A driver keeps arrays of
+// its own in parallel with those of a Tables object (its GPUBuffer of buffer 7 is element 7), creates what is new, and
+// never needs to look anything up by content.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "record/kernel.h"
+
+namespace sconce::record {
+
+inline constexpr uint32_t kNone = UINT32_MAX;
+
+// What a buffer is for decides its WebGPU usage flags: all are storage, copy source and copy destination, except params
+// (uniform, copy destination).
+enum class BufferUse : uint32_t {
+  shared,      // a constant of the model, in all of its sessions: `shared` is its id in the model's tables
+  state,       // kept between runs (KV cache); zeroed or loaded at the start of a session
+  activation,  // undefined between runs
+  scratch,     // as activation; may be replaced by a larger one
+  params,      // uniform parameters of all dispatches
+  staging,     // raw bytes of a constant on their way to the repacked form; released after loading
+  retired,     // no longer used by any later Step: the driver releases it
+};
+
+struct Buffer {
+  uint64_t size = 0;  // bytes; a multiple of 16, at least 16
+  BufferUse use = BufferUse::activation;
+  uint32_t shared = kNone;
+};
+
+struct Pipeline {
+  uint32_t kernel = 0;  // index into kernels::all()
+  Variant variant = 0;
+};
+
+// A whole buffer, or the first `size` bytes of it, at binding 0, 1, ... of group 0. Group 1 is always the params buffer.
+struct BindGroup {
+  uint32_t pipeline = 0;
+  uint32_t count = 0;
+  uint32_t buffers[kMaxBindings] = {};
+};
+
+// Grow-only: an id that was handed out keeps its meaning for the life of the session (a buffer may become retired).
+struct Tables {
+  std::vector<Buffer> buffers;
+  std::vector<Pipeline> pipelines;
+  std::vector<BindGroup> bind_groups;
+  uint32_t params = kNone;  // the id of the params buffer
+};
+
+enum class CommandKind : uint32_t {
+  dispatch,
+  copy,    // buffer to buffer
+  clear,   // zeros
+  upload,  // bytes of a source (a weight) into a buffer: only in the load Step
+  write,   // bytes of Step::host_bytes (an input) into a buffer
+};
+
+// One command; which fields count depends on the kind.
+struct Command {
+  CommandKind kind = CommandKind::dispatch;
+  // dispatch
+  uint32_t pipeline = 0;
+  uint32_t bind_group = 0;
+  uint32_t params_slot = 0;  // dynamic offset of group 1 in units of kParamsBytes
+  uint32_t grid[3] = {0, 0, 0};
+  uint32_t node = kNone;  // for profiles and messages: index into the graph's nodes
+  // copy (from, to), clear (to), upload (source, to), write (to)
+  uint32_t from = 0, to = 0;
+  uint64_t from_offset = 0, to_offset = 0;  // bytes; multiples of 4
+  uint64_t size = 0;                        // bytes; a multiple of 4
+};
+
+// Bytes to bring back to the host when a phase is done: [0, size) of a buffer.
+struct ReadBack {
+  uint32_t buffer = 0;
+  uint64_t size = 0;  // bytes, rounded up to 4
+};
+
+// Commands [first, first + count) and then what the host must read before the next phase can be planned.
+struct Phase {
+  uint32_t first = 0, count = 0;
+  std::vector<ReadBack> read_backs;
+};
+
+// Which bytes of `params` changed since the Step was last submitted.
+struct DirtyRange {
+  uint64_t begin = 0, end = 0;
+  bool empty() const { return begin >= end; }
+  void include(uint64_t first, uint64_t last) {
+    if (empty()) {
+      begin = first, end = last;
+    } else {
+      begin = first < begin ? first : begin;
+      end = last > end ? last : end;
+    }
+  }
+};
+
+struct Step {
+  std::vector<Command> commands;
+  std::vector<Phase> phases;
+  std::vector<std::byte> params;  // kParamsBytes a slot
+  DirtyRange dirty_params;
+  std::vector<std::byte> host_bytes;  // the inputs of this run, for `write` commands (from_offset)
+};
+
+}  // namespace sconce::record
