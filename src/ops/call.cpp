@@ -20,7 +20,7 @@ bool Call::is_null(size_t i) const {
 
 std::unexpected<Error> Call::wrong_kind(size_t i, const char* expected) const {
   const Value* v = value(i);
-  return fail(ErrorCode::invalid_argument, "Argument {} is a {} where {} needs a {}.", i,
+  return fail(ErrorCode::unsupported, "Argument {} is a {} where {} needs a {}.", i,
               v == nullptr ? "missing value" : graph::kind_of(*v), node_.op, expected);
 }
 

@@ -45,5 +45,6 @@ struct PackingInfo {
 };
 
 const PackingInfo& packing_info(Packing packing);
+inline constexpr size_t kPackingCount = 2;
 
 }  // namespace sconce::ops

@@ -18,7 +18,8 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 // What a buffer is for decides its WebGPU usage flags: all are storage, copy source and copy destination, except params
 // (uniform, copy destination).
 enum class BufferUse : uint32_t {
-  shared,      // a constant of the model, in all of its sessions: `shared` is its id in the model's tables
+  constant,    // of the model's own tables: written by the load Step, read ever after
+  shared,      // a constant of the model, in the tables of a session: `shared` is its id in the model's tables
   state,       // kept between runs (KV cache); zeroed or loaded at the start of a session
   activation,  // undefined between runs
   scratch,     // as activation; may be replaced by a larger one
@@ -45,7 +46,8 @@ struct BindGroup {
   uint32_t buffers[kMaxBindings] = {};
 };
 
-// Grow-only: an id that was handed out keeps its meaning for the life of the session (a buffer may become retired).
+// Grow-only: an id that was handed out keeps its meaning for the life of the session. A buffer may become retired; a bind
+// group with a retired buffer is in no later Step, and drivers need not make it.
 struct Tables {
   std::vector<Buffer> buffers;
   std::vector<Pipeline> pipelines;
@@ -61,6 +63,9 @@ enum class CommandKind : uint32_t {
   write,   // bytes of Step::host_bytes (an input) into a buffer
 };
 
+// How bytes change on their way to the GPU, which holds an i64 as an i32 and an f64 as an f32.
+enum class Convert : uint32_t { none, i64_to_i32, f64_to_f32 };
+
 // One command; which fields count depends on the kind.
 struct Command {
   CommandKind kind = CommandKind::dispatch;
@@ -70,10 +75,11 @@ struct Command {
   uint32_t params_slot = 0;  // dynamic offset of group 1 in units of kParamsBytes
   uint32_t grid[3] = {0, 0, 0};
   uint32_t node = kNone;  // for profiles and messages: index into the graph's nodes
-  // copy (from, to), clear (to), upload (source, to), write (to)
+  // copy (buffer from -> buffer to), clear (to), upload (source `from` -> to), write (host_bytes -> to)
   uint32_t from = 0, to = 0;
-  uint64_t from_offset = 0, to_offset = 0;  // bytes; multiples of 4
-  uint64_t size = 0;                        // bytes; a multiple of 4
+  uint64_t from_offset = 0, to_offset = 0;  // bytes; multiples of 4, except an upload's from_offset
+  uint64_t size = 0;                        // bytes; a multiple of 4, except an upload's. A write of 0 bytes does nothing
+  Convert convert = Convert::none;          // of an upload, whose size and from_offset count bytes before it
 };
 
 // Bytes to bring back to the host when a phase is done: [0, size) of a buffer.

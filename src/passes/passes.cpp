@@ -1,0 +1,32 @@
+#include "passes/passes.h"
+
+#include <algorithm>
+
+#include "ops/contract.h"
+
+namespace sconce::passes {
+
+void remove_dead_nodes(graph::Graph& graph) {
+  std::vector<uint8_t> needed(graph.values.size(), 0);
+  auto need = [&](graph::ValueId id) {
+    needed[id] = 1;
+    if (const auto* list = std::get_if<graph::ValueList>(&graph.values[id]))
+      for (graph::ValueId item : list->items)
+        if (item != graph::kNone) needed[item] = 1;
+  };
+  for (graph::ValueId output : graph.outputs) need(output);
+  // Backwards, a node's readers are all decided before the node itself.
+  std::vector<uint8_t> keep(graph.nodes.size(), 0);
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const graph::Node& node = graph.nodes[n];
+    const ops::OperatorInfo* op = ops::find_operator(node.op);
+    keep[n] = op == nullptr || op->effects.writes[0] >= 0;  // an unknown operator is reported, not removed
+    for (graph::ValueId output : graph::outputs_of(graph, node)) keep[n] |= output != graph::kNone && needed[output];
+    if (!keep[n]) continue;
+    for (size_t i = 0; i + 1 < node.args.size(); ++i) need(node.args[i]);
+  }
+  size_t n = 0;
+  std::erase_if(graph.nodes, [&](const graph::Node&) { return !keep[n++]; });
+}
+
+}  // namespace sconce::passes
