@@ -1,0 +1,121 @@
+// Loading a program and running it.
+//
+//   auto device  = sconce::Device::open();
+//   auto model   = sconce::Model::load(*device, "model.pte");
+//   auto session = sconce::Session::create(*model);
+//   auto outputs = session->run({tokens, position});   // at any live shape within the upper bounds, in any order
+//
+// A Model owns weights and pipelines and is shared; a Session owns what changes: activations and state (KV caches). Both
+// keep the device alive. One thread at a time may use a Device and all that belongs to it.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sconce/device.h"
+#include "sconce/pending.h"
+#include "sconce/result.h"
+#include "sconce/tensor.h"
+
+namespace sconce {
+
+// An input or output of a method.
+struct ValueInfo {
+  Dtype dtype = Dtype::f32;
+  Shape bound;             // upper bound of each dim; a live dim lies between 0 and it
+  bool is_symint = false;  // one integer instead of a tensor: pass a one-element i64 tensor
+};
+
+struct MethodInfo {
+  std::string name;
+  std::vector<ValueInfo> inputs, outputs;
+};
+
+struct LoadProgress {
+  const char* stage = "";        // "weights", "pipelines"
+  uint64_t done = 0, total = 0;  // bytes of weights, number of pipelines
+};
+
+struct LoadOptions {
+  // Called now and then while loading; returning false cancels it (ErrorCode::cancelled).
+  std::function<bool(const LoadProgress&)> progress;
+  // false turns graph rewrites off; answers agree within tolerance.
+  bool fuse = true;
+  // Make pipelines for a list of probe shapes now rather than when a run first needs them.
+  bool warm_up = true;
+};
+
+class Model {
+ public:
+  // Reads a .pte file, uploads its weights and makes its pipelines. Errors: not_found or io for the file, corrupt_file,
+  // unsupported (all missing operators at once), out_of_memory, cancelled.
+  static Result<Model> load(Device& device, const std::string& path, const LoadOptions& options = {});
+
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  const std::vector<MethodInfo>& methods() const;
+  // Null when there is none of that name.
+  const MethodInfo* method(std::string_view name) const;
+  // What the program's constant methods return: get_max_seq_len, get_vocab_size and so on.
+  const std::map<std::string, std::vector<int64_t>>& metadata() const;
+  uint64_t weight_bytes() const;  // on the GPU
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Model(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+  friend class Session;
+};
+
+struct RunStatistics {
+  double replan_us = 0;       // planning, parameters included, of the last run
+  size_t planned_nodes = 0;   // of the last run
+  size_t dispatches = 0;      // of the last run
+  uint64_t device_bytes = 0;  // of the session's buffers, without the model's weights
+};
+
+class Session {
+ public:
+  // A session over one method, with state as the program stores it (KV caches: zeros). Errors: not_found for the method,
+  // out_of_memory.
+  static Result<Session> create(const Model& model, std::string_view method = "forward");
+
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // Runs the method and waits. Inputs in the method's order; each dim from 0 to its upper bound. Outputs have live
+  // shapes. An error before the GPU starts (shapes, bounds, capacity) changes nothing: the next valid run works, caches
+  // included. After a device error the session says so until reset() or a new load.
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs);
+  Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs) {
+    return run(std::span(inputs.begin(), inputs.size()));
+  }
+  // The same without waiting. Input bytes are copied before it returns. One run at a time: starting another while one is
+  // pending is an error.
+  Result<Pending<std::vector<Tensor>>> start(std::span<const TensorView> inputs);
+
+  // Puts state back to what the program stores.
+  Result<void> reset();
+
+  RunStatistics statistics() const;
+
+  struct Impl;
+  Impl& impl() const { return *impl_; }
+
+ private:
+  explicit Session(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace sconce
