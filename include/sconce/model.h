@@ -5,8 +5,8 @@
 //   auto session = sconce::Session::create(*model);
 //   auto outputs = session->run({tokens, position});   // at any live shape within the upper bounds, in any order
 //
-// A Model owns weights and pipelines and is shared; a Session owns what changes: activations and state (KV caches). Both
-// keep the device alive. One thread at a time may use a Device and all that belongs to it.
+// A Model owns weights and pipelines and is shared; a Session owns what changes: activations and state (KV caches).
+// Both keep the device alive. One thread at a time may use a Device and all that belongs to it.
 #pragma once
 
 #include <functional>
@@ -84,11 +84,24 @@ struct RunStatistics {
   uint64_t device_bytes = 0;  // of the session's buffers, without the model's weights
 };
 
+// For tests and measurements; both cost time.
+struct SessionOptions {
+  bool poison = false;   // fill activations with NaN before each run, so that reading what was not written shows
+  bool profile = false;  // time each dispatch (Session::take_profile)
+};
+
+struct KernelTime {
+  std::string node, op;  // the graph's node and its operator
+  std::string kernel;    // with its variant
+  uint64_t nanoseconds = 0;
+};
+
 class Session {
  public:
-  // A session over one method, with state as the program stores it (KV caches: zeros). Errors: not_found for the method,
-  // out_of_memory.
-  static Result<Session> create(const Model& model, std::string_view method = "forward");
+  // A session over one method, with state as the program stores it (KV caches: zeros). Errors: not_found for the
+  // method, out_of_memory.
+  static Result<Session> create(const Model& model, std::string_view method = "forward",
+                                const SessionOptions& options = {});
 
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
@@ -101,14 +114,18 @@ class Session {
   Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs) {
     return run(std::span(inputs.begin(), inputs.size()));
   }
-  // The same without waiting. Input bytes are copied before it returns. One run at a time: starting another while one is
-  // pending is an error.
+  // The same without waiting. Input bytes are copied before it returns. One run at a time: starting another while one
+  // is pending is an error.
   Result<Pending<std::vector<Tensor>>> start(std::span<const TensorView> inputs);
 
   // Puts state back to what the program stores.
   Result<void> reset();
 
   RunStatistics statistics() const;
+  // With SessionOptions::profile: the dispatches since the last call, in order.
+  std::vector<KernelTime> take_profile();
+  // With SessionOptions::poison: an error that names the buffers behind whose ends something was written.
+  Result<void> check_guards();
 
   struct Impl;
   Impl& impl() const { return *impl_; }

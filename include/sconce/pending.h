@@ -33,8 +33,8 @@ class Pending {
     source_.reset();
     return result;
   }
-  // Gives the result up. Work that the GPU has begun is finished (state that it writes stays written); the session can be
-  // used again at once.
+  // Gives the result up. Work that the GPU has begun is finished (state that it writes stays written); the session can
+  // be used again at once.
   void cancel() {
     if (source_) source_->cancel();
     source_.reset();

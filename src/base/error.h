@@ -22,19 +22,19 @@ std::unexpected<Error> fail(ErrorCode code, fmt::format_string<Args...> format, 
 
 // SCONCE_TRY(auto x, call()) declares x with the value of a Result, or returns its error.
 #define SCONCE_TRY(declaration, ...) SCONCE_TRY_(SCONCE_JOIN(sconce_result_, __COUNTER__), declaration, __VA_ARGS__)
-#define SCONCE_TRY_(result, declaration, ...)                           \
-  auto result = (__VA_ARGS__);                                          \
+#define SCONCE_TRY_(result, declaration, ...)                            \
+  auto result = (__VA_ARGS__);                                           \
   if (!result) return std::unexpected<Error>(std::move(result).error()); \
   declaration = *std::move(result)
 
 // SCONCE_DO(call()) returns the error of a Result<void> (or of any Result whose value is not needed).
-#define SCONCE_DO(...)                                                                                        \
-  do {                                                                                                        \
+#define SCONCE_DO(...)                                                                                                 \
+  do {                                                                                                                 \
     if (auto sconce_done = (__VA_ARGS__); !sconce_done) return std::unexpected<Error>(std::move(sconce_done).error()); \
   } while (false)
 
 // SCONCE_CHECK(a == b, "a is {} but b is {}.", a, b) returns an invalid_argument error when the condition is false.
-#define SCONCE_CHECK(condition, ...)                                                   \
-  do {                                                                                 \
+#define SCONCE_CHECK(condition, ...)                                                             \
+  do {                                                                                           \
     if (!(condition)) return ::sconce::fail(::sconce::ErrorCode::invalid_argument, __VA_ARGS__); \
   } while (false)

@@ -8,8 +8,12 @@
 
 namespace sconce {
 
-constexpr uint64_t div_ceil(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
-constexpr uint64_t round_up(uint64_t a, uint64_t multiple) { return div_ceil(a, multiple) * multiple; }
+constexpr uint64_t div_ceil(uint64_t a, uint64_t b) {
+  return (a + b - 1) / b;
+}
+constexpr uint64_t round_up(uint64_t a, uint64_t multiple) {
+  return div_ceil(a, multiple) * multiple;
+}
 
 // offset + size, or an error naming `what`, when the sum passes 2^64.
 inline Result<uint64_t> checked_end(uint64_t offset, uint64_t size, const char* what) {

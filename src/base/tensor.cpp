@@ -6,14 +6,22 @@ namespace sconce {
 
 const char* name_of(Dtype dtype) {
   switch (dtype) {
-    case Dtype::f32: return "f32";
-    case Dtype::f16: return "f16";
-    case Dtype::f64: return "f64";
-    case Dtype::i64: return "i64";
-    case Dtype::i32: return "i32";
-    case Dtype::u8: return "u8";
-    case Dtype::i8: return "i8";
-    case Dtype::boolean: return "bool";
+    case Dtype::f32:
+      return "f32";
+    case Dtype::f16:
+      return "f16";
+    case Dtype::f64:
+      return "f64";
+    case Dtype::i64:
+      return "i64";
+    case Dtype::i32:
+      return "i32";
+    case Dtype::u8:
+      return "u8";
+    case Dtype::i8:
+      return "i8";
+    case Dtype::boolean:
+      return "bool";
   }
   return "unknown";
 }
@@ -21,13 +29,17 @@ const char* name_of(Dtype dtype) {
 size_t size_of(Dtype dtype) {
   switch (dtype) {
     case Dtype::f64:
-    case Dtype::i64: return 8;
+    case Dtype::i64:
+      return 8;
     case Dtype::f32:
-    case Dtype::i32: return 4;
-    case Dtype::f16: return 2;
+    case Dtype::i32:
+      return 4;
+    case Dtype::f16:
+      return 2;
     case Dtype::u8:
     case Dtype::i8:
-    case Dtype::boolean: return 1;
+    case Dtype::boolean:
+      return 1;
   }
   return 4;
 }
@@ -44,6 +56,8 @@ Result<Shape> Shape::from(std::span<const int64_t> dims) {
   return Shape(dims);
 }
 
-std::string Shape::to_string() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
+std::string Shape::to_string() const {
+  return fmt::format("[{}]", fmt::join(dims(), ", "));
+}
 
 }  // namespace sconce

@@ -56,8 +56,8 @@ struct Node {
 struct Graph {
   std::string method;
   std::vector<Value> values;
-  std::vector<Node> nodes;               // topological order
-  std::vector<ValueId> inputs, outputs;  // inputs: tensors or SymInts
+  std::vector<Node> nodes;                         // topological order
+  std::vector<ValueId> inputs, outputs;            // inputs: tensors or SymInts
   std::vector<Dtype> input_dtypes, output_dtypes;  // of the host tensors: an i64 may be held as i32 inside
 
   const TensorValue* tensor(ValueId id) const {

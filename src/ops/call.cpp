@@ -78,7 +78,9 @@ Result<double> Call::scalar(size_t i, const Value* v, ValueId id) const {
   return wrong_kind(i, "number");
 }
 
-Result<double> Call::number(size_t i) const { return scalar(i, value(i), i < count() ? node_.args[i] : graph::kNone); }
+Result<double> Call::number(size_t i) const {
+  return scalar(i, value(i), i < count() ? node_.args[i] : graph::kNone);
+}
 
 Result<double> Call::number_or(size_t i, double fallback) const {
   if (is_null(i)) return fallback;
@@ -91,7 +93,8 @@ Result<int64_t> Call::integer(size_t i) const {
     if (const auto* integer = std::get_if<int64_t>(v)) return *integer;
   SCONCE_TRY(double number, this->number(i));
   if (number != std::floor(number) || std::abs(number) > 9.0e18)
-    return fail(ErrorCode::invalid_argument, "Argument {} of {} is {} where an integer is needed.", i, node_.op, number);
+    return fail(ErrorCode::invalid_argument, "Argument {} of {} is {} where an integer is needed.", i, node_.op,
+                number);
   return static_cast<int64_t>(number);
 }
 

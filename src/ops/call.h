@@ -15,9 +15,9 @@ namespace sconce::ops {
 
 // The live side of a graph: one entry a value.
 struct LiveValues {
-  std::vector<Shape> shapes;      // of tensors
-  std::vector<int64_t> symints;   // of SymInts
-  std::vector<uint8_t> known;     // SymInts: set in this run; tensors: unused
+  std::vector<Shape> shapes;     // of tensors
+  std::vector<int64_t> symints;  // of SymInts
+  std::vector<uint8_t> known;    // SymInts: set in this run; tensors: unused
 };
 
 // A tensor argument at its live shape.
@@ -62,12 +62,13 @@ class Call {
   Result<std::optional<TensorArg>> optional_tensor(size_t i, Dtype dtype) const;
   Result<std::vector<TensorArg>> tensors(size_t i) const;  // a ValueList of tensors
 
-  // The exporter stores equal numbers once, so `0` and `0.0` may share a value of either kind: all of these accept both.
-  Result<double> number(size_t i) const;                            // Int, Double, Bool or SymInt
-  Result<double> number_or(size_t i, double fallback) const;        // the fallback when null
-  Result<int64_t> integer(size_t i) const;                          // Int, integral Double, Bool or SymInt
+  // The exporter stores equal numbers once, so `0` and `0.0` may share a value of either kind: all of these accept
+  // both.
+  Result<double> number(size_t i) const;                      // Int, Double, Bool or SymInt
+  Result<double> number_or(size_t i, double fallback) const;  // the fallback when null
+  Result<int64_t> integer(size_t i) const;                    // Int, integral Double, Bool or SymInt
   Result<int64_t> integer_or(size_t i, int64_t fallback) const;
-  Result<bool> flag(size_t i) const;                                // Bool or Int
+  Result<bool> flag(size_t i) const;  // Bool or Int
   Result<bool> flag_or(size_t i, bool fallback) const;
   Result<std::string_view> text(size_t i) const;
   // IntList, ValueList of Ints and SymInts, or a single integer; empty when null.

@@ -1,6 +1,7 @@
 // The contract of an operator: a pure function from a Call (arguments, live shapes, capabilities) to a NodePlan (output
-// shapes, dispatches). It holds the operator's shape arithmetic, its checks and its choice of kernels; there is no other
-// place. It runs again whenever one of its input shapes or SymInts changed, so it must be cheap and free of state.
+// shapes, dispatches). It holds the operator's shape arithmetic, its checks and its choice of kernels; there is no
+// other place. It runs again whenever one of its input shapes or SymInts changed, so it must be cheap and free of
+// state.
 #pragma once
 
 #include "base/math.h"
@@ -13,9 +14,9 @@ using PlanFunction = Result<void> (*)(const Call& call, NodePlan& plan);
 
 // What is known of an operator without planning it.
 struct Effects {
-  int8_t alias_of = -1;             // the output holds the same bytes as this argument (reshapes); -1: new bytes
-  int8_t writes[2] = {-1, -1};      // arguments that are written in place (KV caches)
-  bool on_host = false;             // sets a SymInt; needs no GPU
+  int8_t alias_of = -1;         // the output holds the same bytes as this argument (reshapes); -1: new bytes
+  int8_t writes[2] = {-1, -1};  // arguments that are written in place (KV caches)
+  bool on_host = false;         // sets a SymInt; needs no GPU
 };
 
 struct OperatorInfo {

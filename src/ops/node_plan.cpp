@@ -22,8 +22,7 @@ void NodePlan::begin(const graph::Graph* graph, const graph::Node* node, const r
 
 Result<Operand> NodePlan::output(size_t i, const Shape& shape) {
   const graph::TensorValue* tensor = i < outputs_.size() ? graph_->tensor(outputs_[i]) : nullptr;
-  if (tensor == nullptr)
-    return fail(ErrorCode::corrupt_file, "{} has no tensor as output {}.", node_->op, i);
+  if (tensor == nullptr) return fail(ErrorCode::corrupt_file, "{} has no tensor as output {}.", node_->op, i);
   bool fits = shape.rank() == tensor->bound.rank();
   for (size_t d = 0; fits && d < shape.rank(); ++d) fits = shape[d] <= tensor->bound[d];
   SCONCE_CHECK(fits, "Output {} of {} has shape {}, which its upper bound {} does not hold.", i, node_->op, shape,

@@ -19,8 +19,8 @@ struct PlannedCommand {
   record::Variant variant = 0;
   uint32_t grid[3] = {0, 0, 0};
   std::array<Operand, record::kMaxBindings> operands;
-  std::array<std::byte, record::kParamsBytes> params;      // kernel->params_bytes of them count
-  uint64_t from_offset = 0, to_offset = 0, size = 0;       // of a copy, in bytes
+  std::array<std::byte, record::kParamsBytes> params;  // kernel->params_bytes of them count
+  uint64_t from_offset = 0, to_offset = 0, size = 0;   // of a copy, in bytes
 };
 
 class NodePlan {
@@ -36,8 +36,8 @@ class NodePlan {
   // `bytes` of memory that no other node sees; contents are undefined.
   Operand scratch(uint64_t bytes);
 
-  // Adds a dispatch of `workgroups` workgroups, folded into three dims within the device's limit (kernels unfold it with
-  // grid.wgsl). Zero workgroups add nothing. `kernel` is a struct of generated/kernels.h.
+  // Adds a dispatch of `workgroups` workgroups, folded into three dims within the device's limit (kernels unfold it
+  // with grid.wgsl). Zero workgroups add nothing. `kernel` is a struct of generated/kernels.h.
   template <typename Kernel>
   Result<void> dispatch(const Kernel& kernel, uint64_t workgroups) {
     if (workgroups == 0) return {};
@@ -78,8 +78,9 @@ class NodePlan {
   std::optional<graph::ValueId> host_wait_;
 };
 
-// A grid of at least `count` workgroups with no dim above `limit`: {count, 1, 1} when it fits, else near-square 2-D, then
-// 3-D. An error above limit^3. Kernels get the index of a workgroup back with grid.wgsl and skip those past their count.
+// A grid of at least `count` workgroups with no dim above `limit`: {count, 1, 1} when it fits, else near-square 2-D,
+// then 3-D. An error above limit^3. Kernels get the index of a workgroup back with grid.wgsl and skip those past their
+// count.
 Result<std::array<uint32_t, 3>> fold_grid(uint64_t count, uint32_t limit);
 
 }  // namespace sconce::ops

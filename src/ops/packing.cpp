@@ -15,6 +15,8 @@ constexpr PackingInfo kPackings[] = {
 
 }  // namespace
 
-const PackingInfo& packing_info(Packing packing) { return kPackings[static_cast<size_t>(packing)]; }
+const PackingInfo& packing_info(Packing packing) {
+  return kPackings[static_cast<size_t>(packing)];
+}
 
 }  // namespace sconce::ops

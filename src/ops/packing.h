@@ -29,9 +29,9 @@ struct ConstantPart {
 
 // One step of packing: raw bytes of some rows, just uploaded, into their place in a part.
 struct PackCall {
-  const Shape& shape;  // serialized shape of the whole constant; rows are its first dim
-  Operand raw;         // whole rows [first_row, first_row + rows), as stored, from byte 0
-  Operand part;        // destination: all of the part
+  const Shape& shape;                // serialized shape of the whole constant; rows are its first dim
+  Operand raw;                       // whole rows [first_row, first_row + rows), as stored, from byte 0
+  Operand part;                      // destination: all of the part
   uint32_t first_row = 0, rows = 0;  // relative to the part
   uint32_t part_rows = 0;
 };

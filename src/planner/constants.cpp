@@ -7,7 +7,9 @@
 namespace sconce::planner {
 namespace {
 
-uint64_t rows_of(const Shape& shape) { return shape.empty() ? 1 : static_cast<uint64_t>(shape[0]); }
+uint64_t rows_of(const Shape& shape) {
+  return shape.empty() ? 1 : static_cast<uint64_t>(shape[0]);
+}
 
 record::Convert conversion(Dtype dtype) {
   if (dtype == Dtype::i64) return record::Convert::i64_to_i32;
@@ -44,8 +46,9 @@ Result<std::vector<ops::ConstantPart>> ConstantTable::request(const graph::Tenso
       part.first_row = static_cast<uint32_t>(row);
       part.bytes = info.packed_bytes(shape, constant.dtype, part.rows);
       if (part.bytes > capabilities_.max_buffer_bytes)
-        return fail(ErrorCode::unsupported, "A constant of shape {} takes {} bytes, but this device allows {} a buffer.",
-                    shape, part.bytes, capabilities_.max_buffer_bytes);
+        return fail(ErrorCode::unsupported,
+                    "A constant of shape {} takes {} bytes, but this device allows {} a buffer.", shape, part.bytes,
+                    capabilities_.max_buffer_bytes);
       parts_.push_back(part);
     }
     found = index_.emplace(key, std::pair(first, static_cast<uint32_t>(parts_.size()) - first)).first;
@@ -101,11 +104,11 @@ Result<void> ConstantTable::load_part(const PackedPart& part, StepWriter& writer
     plan.begin(nullptr, nullptr, capabilities_);
     const ops::Operand raw{ops::Operand::Kind::value, staging, rows * row_bytes};
     const ops::Operand packed{ops::Operand::Kind::value, part.buffer, part.bytes};
-    SCONCE_DO(info.pack({part.shape, raw, packed, static_cast<uint32_t>(row), static_cast<uint32_t>(rows), part.rows},
-                        plan));
+    SCONCE_DO(
+        info.pack({part.shape, raw, packed, static_cast<uint32_t>(row), static_cast<uint32_t>(rows), part.rows}, plan));
     // Here operands name buffers directly: there is no graph behind a packing.
-    SCONCE_DO(writer.append(plan, graph::kNone,
-                            [](const ops::Operand& operand) -> Result<uint32_t> { return operand.id; }));
+    SCONCE_DO(
+        writer.append(plan, graph::kNone, [](const ops::Operand& operand) -> Result<uint32_t> { return operand.id; }));
   }
   return {};
 }

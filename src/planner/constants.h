@@ -21,7 +21,7 @@ struct PackedPart {
   Dtype dtype = Dtype::f32;
   ops::Packing packing = ops::Packing::raw;
   uint32_t first_row = 0, rows = 0;
-  uint64_t bytes = 0;          // packed
+  uint64_t bytes = 0;              // packed
   uint32_t buffer = graph::kNone;  // in the model's tables
 };
 

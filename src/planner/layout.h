@@ -35,7 +35,8 @@ struct Layout {
   std::vector<uint8_t> on_symint;    // of a node: its shapes follow from a SymInt, so they are known in a run only
 };
 
-// Slots are shared by liveness over closed intervals: a node's output never takes a slot that its own input still holds.
+// Slots are shared by liveness over closed intervals: a node's output never takes a slot that its own input still
+// holds.
 Layout lay_out(const graph::Graph& graph, std::span<const ops::OperatorInfo* const> operators);
 
 // Bytes of a tensor on the GPU at its upper bound: a multiple of 16, at least 16.

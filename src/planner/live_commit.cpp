@@ -141,8 +141,8 @@ record::Step LivePlanner::warm_up() {
   return step;
 }
 
-// Plans the inputs with every dim (or only one) cut to `extent`, and takes it back. Shapes that the model does not allow
-// fail quickly and leave nothing behind.
+// Plans the inputs with every dim (or only one) cut to `extent`, and takes it back. Shapes that the model does not
+// allow fail quickly and leave nothing behind.
 void LivePlanner::probe(int64_t extent, std::optional<size_t> only_dim) {
   std::vector<Input> inputs;
   bool cut = extent == INT64_MAX && !only_dim;

@@ -150,8 +150,8 @@ Result<void> LivePlanner::resolve(const NodeState& before, NodeState& after) {
   const auto commands = after.plan.commands(), old = before.plan.commands();
   for (size_t i = 0; i < commands.size(); ++i) {
     const ops::PlannedCommand& now = commands[i];
-    bool same = i < before.resolved.size() && !scratch_grew_ && now.kernel == old[i].kernel &&
-                now.variant == old[i].variant;
+    bool same =
+        i < before.resolved.size() && !scratch_grew_ && now.kernel == old[i].kernel && now.variant == old[i].variant;
     for (size_t k = 0; same && k < record::kMaxBindings; ++k)
       same = now.operands[k].kind == old[i].operands[k].kind && now.operands[k].id == old[i].operands[k].id;
     if (same) {
@@ -170,9 +170,12 @@ Result<uint32_t> LivePlanner::buffer_of(const ops::Operand& operand) {
       if (value_buffer_[operand.id] != record::kNone) return value_buffer_[operand.id];
       return fail(ErrorCode::internal, "Value {} is bound as it is, but only a packed form of it was loaded.",
                   operand.id);
-    case ops::Operand::Kind::packed: return packed_buffer_[operand.id];
-    case ops::Operand::Kind::scratch: return scratch_[operand.id].buffer;
-    case ops::Operand::Kind::absent: break;
+    case ops::Operand::Kind::packed:
+      return packed_buffer_[operand.id];
+    case ops::Operand::Kind::scratch:
+      return scratch_[operand.id].buffer;
+    case ops::Operand::Kind::absent:
+      break;
   }
   return fail(ErrorCode::internal, "An absent operand has no buffer.");
 }

@@ -31,8 +31,8 @@ class LivePlanner final : public ops::ConstantProvider {
   LivePlanner(const Method& method, std::span<const PackedPart> constants, record::Tables& tables);
 
   Result<void> begin(std::span<const Input> inputs);
-  // Plans up to the end (nothing) or up to a node that needs the contents of a tensor: run the phase that commit() gives,
-  // read the tensor back and provide() it.
+  // Plans up to the end (nothing) or up to a node that needs the contents of a tensor: run the phase that commit()
+  // gives, read the tensor back and provide() it.
   Result<std::optional<ValueId>> plan();
   void provide(ValueId tensor, std::vector<int64_t> contents);
   // Writes what was planned since begin() or the last commit() into `step`, as its next phase.
@@ -118,14 +118,14 @@ class LivePlanner final : public ops::ConstantProvider {
   std::vector<uint64_t> dirty_;  // a bit a node that must be planned
   NodeId at_ = 0;                // the next node to plan
   NodeId phase_start_ = 0;
-  size_t first_pending_ = 0;       // plan_changes_ from here on are not in the Step yet
-  bool all_dirty_ = true;          // no run was committed yet
-  bool must_rewrite_ = true;       // the Step does not have the commands of nodes_ at their places
-  bool scratch_grew_ = false;         // and those who use it are not all planned anew yet
+  size_t first_pending_ = 0;   // plan_changes_ from here on are not in the Step yet
+  bool all_dirty_ = true;      // no run was committed yet
+  bool must_rewrite_ = true;   // the Step does not have the commands of nodes_ at their places
+  bool scratch_grew_ = false;  // and those who use it are not all planned anew yet
   bool scratch_grew_in_run_ = false;
   size_t step_phases_ = 0;
   NodeId planning_ = 0;
-  uint32_t slots_ = 0;             // of the Step's params
+  uint32_t slots_ = 0;                                 // of the Step's params
   std::vector<std::vector<NodeId>> readers_of_input_;  // nodes that asked for an input's contents
   std::vector<NodeId> waiting_;                        // nodes that wait for the host: planned in every run
   std::vector<std::pair<ValueId, std::vector<int64_t>>> provided_;

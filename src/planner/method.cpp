@@ -31,7 +31,8 @@ class FaultList {
         ++places.count;
         return;
       }
-    faults_.push_back({key, {fmt::format("node {}", graph.nodes[node].name), describe_arguments(graph, graph.nodes[node]), 1}});
+    faults_.push_back(
+        {key, {fmt::format("node {}", graph.nodes[node].name), describe_arguments(graph, graph.nodes[node]), 1}});
   }
   bool empty() const { return faults_.empty(); }
   std::string text() const {

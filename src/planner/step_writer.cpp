@@ -9,7 +9,9 @@
 namespace sconce::planner {
 namespace {
 
-uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15ull + std::rotl(hash, 29); }
+uint64_t mix(uint64_t hash, uint64_t value) {
+  return (hash ^ value) * 0x9e3779b97f4a7c15ull + std::rotl(hash, 29);
+}
 
 bool same(const record::BindGroup& a, const record::BindGroup& b) {
   return a.pipeline == b.pipeline && a.count == b.count && std::equal(a.buffers, a.buffers + a.count, b.buffers);
@@ -41,8 +43,8 @@ Result<Resolved> Interner::intern(const ops::PlannedCommand& command, std::span<
   // WebGPU forbids a buffer that is read and written in one dispatch; its own message would not name the operands.
   for (size_t i = 0; i < buffers.size(); ++i)
     for (size_t j = 0; j < i; ++j)
-      if (buffers[i] == buffers[j] && (kernel.bindings[i].access == record::Access::write ||
-                                       kernel.bindings[j].access == record::Access::write))
+      if (buffers[i] == buffers[j] &&
+          (kernel.bindings[i].access == record::Access::write || kernel.bindings[j].access == record::Access::write))
         return fail(ErrorCode::unsupported, "Kernel {} would read {} and write {} in one buffer.", kernel.name,
                     kernel.bindings[i].name, kernel.bindings[j].name);
 
@@ -125,8 +127,8 @@ void StepWriter::add(const ops::PlannedCommand& planned, const Resolved& resolve
     ++slots_;
     step_.params.resize(size_t{slots_} * record::kParamsBytes);
   }
-  step_.commands.push_back(make_command(planned, resolved, node, slot,
-                                        step_.params.data() + size_t{slot} * record::kParamsBytes));
+  step_.commands.push_back(
+      make_command(planned, resolved, node, slot, step_.params.data() + size_t{slot} * record::kParamsBytes));
 }
 
 record::Step StepWriter::finish() {

@@ -53,7 +53,8 @@ struct RealList {
 struct BoolList {
   std::vector<bool> items;
 };
-using EValue = std::variant<None, int64_t, double, bool, std::string, TensorSpec, IntList, TensorList, RealList, BoolList>;
+using EValue =
+    std::variant<None, int64_t, double, bool, std::string, TensorSpec, IntList, TensorList, RealList, BoolList>;
 
 struct KernelCall {
   std::string name;      // "aten::add"
@@ -61,7 +62,7 @@ struct KernelCall {
   std::vector<EValueId> args;
 };
 struct DelegateCall {
-  uint32_t delegate = 0;  // index into Method::delegates
+  uint32_t delegate = 0;       // index into Method::delegates
   std::vector<EValueId> args;  // inputs, then outputs
 };
 struct MoveCall {
@@ -92,8 +93,8 @@ struct BlobIntList {
 struct BlobValueList {
   std::vector<BlobValueId> items;
 };
-using BlobValue =
-    std::variant<None, int64_t, double, bool, BlobTensor, BlobIntList, RealList, BoolList, BlobValueList, std::string, BlobSymInt>;
+using BlobValue = std::variant<None, int64_t, double, bool, BlobTensor, BlobIntList, RealList, BoolList, BlobValueList,
+                               std::string, BlobSymInt>;
 
 struct BlobCall {
   uint32_t node_id = 0;
@@ -107,8 +108,8 @@ struct Blob {
 };
 
 struct Delegate {
-  std::string backend;        // "VulkanBackend"
-  std::optional<Blob> blob;   // present when the backend is one that Sconce replaces
+  std::string backend;       // "VulkanBackend"
+  std::optional<Blob> blob;  // present when the backend is one that Sconce replaces
 };
 
 struct Method {

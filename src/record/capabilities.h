@@ -27,8 +27,8 @@ struct Capabilities {
   bool subgroups = false;  // feature subgroups
   uint32_t subgroup_min_size = 4;
   uint32_t subgroup_max_size = 128;
-  bool timestamps = false;  // feature timestamp-query
-  bool packed_dot = false;  // WGSL language feature packed_4x8_integer_dot_product
+  bool timestamps = false;                   // feature timestamp-query
+  bool packed_dot = false;                   // WGSL language feature packed_4x8_integer_dot_product
   std::vector<MatrixConfig> matrix_configs;  // empty without subgroup matrices
 
   uint32_t max_workgroups_per_dimension = 65535;

@@ -3,7 +3,9 @@
 namespace sconce::record {
 namespace {
 
-uint32_t choice_index(Variant variant, size_t choice) { return variant >> (8 * choice) & 0xff; }
+uint32_t choice_index(Variant variant, size_t choice) {
+  return variant >> (8 * choice) & 0xff;
+}
 
 }  // namespace
 
@@ -13,7 +15,9 @@ std::string kernel_text(const KernelInfo& kernel, Variant variant) {
     const KernelChoice& choice = kernel.choices[i];
     std::string_view value = choice.values[choice_index(variant, i)];
     switch (choice.kind) {
-      case KernelChoice::Kind::number: choices += fmt::format("const {} = {};\n", choice.name, value); break;
+      case KernelChoice::Kind::number:
+        choices += fmt::format("const {} = {};\n", choice.name, value);
+        break;
       case KernelChoice::Kind::name:
         for (size_t v = 0; v < choice.values.size(); ++v)
           choices += fmt::format("const {}_{} = {}u;\n", choice.name, choice.values[v], v);

@@ -20,15 +20,19 @@ struct KernelBinding {
 
 // A compile-time choice of a kernel.
 struct KernelChoice {
-  enum class Kind { number, name, type };  // const tile = 4; | const op_add = 0u; const op = op_add; | alias Elem = f16;
+  enum class Kind {
+    number,
+    name,
+    type
+  };  // const tile = 4; | const op_add = 0u; const op = op_add; | alias Elem = f16;
   std::string_view name;
   std::span<const std::string_view> values;  // in the order of the file's `// variant:` line
   Kind kind;
 };
 
-inline constexpr uint32_t kMaxBindings = 8;       // every WebGPU device has them in one compute stage
+inline constexpr uint32_t kMaxBindings = 8;  // every WebGPU device has them in one compute stage
 inline constexpr uint32_t kMaxChoices = 4;
-inline constexpr uint32_t kParamsBytes = 256;     // one slot of the parameter buffer: the offset alignment of uniforms
+inline constexpr uint32_t kParamsBytes = 256;  // one slot of the parameter buffer: the offset alignment of uniforms
 
 struct KernelInfo {
   std::string_view name;
@@ -40,7 +44,7 @@ struct KernelInfo {
   uint32_t invocations;      // of a workgroup, the largest of all variants
   uint32_t workgroup_bytes;  // of workgroup memory, the largest of all variants
   bool subgroups;            // needs the feature
-  uint32_t id;  // index into kernels::all()
+  uint32_t id;               // index into kernels::all()
 };
 
 // Which value of each choice: 8 bits a choice, choice 0 lowest.

@@ -39,15 +39,16 @@ struct Pipeline {
   Variant variant = 0;
 };
 
-// A whole buffer, or the first `size` bytes of it, at binding 0, 1, ... of group 0. Group 1 is always the params buffer.
+// A whole buffer, or the first `size` bytes of it, at binding 0, 1, ... of group 0. Group 1 is always the params
+// buffer.
 struct BindGroup {
   uint32_t pipeline = 0;
   uint32_t count = 0;
   uint32_t buffers[kMaxBindings] = {};
 };
 
-// Grow-only: an id that was handed out keeps its meaning for the life of the session. A buffer may become retired; a bind
-// group with a retired buffer is in no later Step, and drivers need not make it.
+// Grow-only: an id that was handed out keeps its meaning for the life of the session. A buffer may become retired; a
+// bind group with a retired buffer is in no later Step, and drivers need not make it.
 struct Tables {
   std::vector<Buffer> buffers;
   std::vector<Pipeline> pipelines;
@@ -78,8 +79,8 @@ struct Command {
   // copy (buffer from -> buffer to), clear (to), upload (source `from` -> to), write (host_bytes -> to)
   uint32_t from = 0, to = 0;
   uint64_t from_offset = 0, to_offset = 0;  // bytes; multiples of 4, except an upload's from_offset
-  uint64_t size = 0;                        // bytes; a multiple of 4, except an upload's. A write of 0 bytes does nothing
-  Convert convert = Convert::none;          // of an upload, whose size and from_offset count bytes before it
+  uint64_t size = 0;                // bytes; a multiple of 4, except an upload's. A write of 0 bytes does nothing
+  Convert convert = Convert::none;  // of an upload, whose size and from_offset count bytes before it
 };
 
 // Bytes to bring back to the host when a phase is done: [0, size) of a buffer.

@@ -73,11 +73,19 @@ Tensor to_host(std::span<const std::byte> device, Dtype dtype, const Shape& shap
 Result<std::vector<int64_t>> integers_of(const TensorView& tensor) {
   std::vector<int64_t> values(tensor.bytes.size() / size_of(tensor.dtype));
   for (size_t i = 0; i < values.size(); ++i) switch (tensor.dtype) {
-      case Dtype::i64: values[i] = element<int64_t>(tensor.bytes, i); break;
-      case Dtype::i32: values[i] = element<int32_t>(tensor.bytes, i); break;
-      case Dtype::i8: values[i] = element<int8_t>(tensor.bytes, i); break;
+      case Dtype::i64:
+        values[i] = element<int64_t>(tensor.bytes, i);
+        break;
+      case Dtype::i32:
+        values[i] = element<int32_t>(tensor.bytes, i);
+        break;
+      case Dtype::i8:
+        values[i] = element<int8_t>(tensor.bytes, i);
+        break;
       case Dtype::u8:
-      case Dtype::boolean: values[i] = element<uint8_t>(tensor.bytes, i); break;
+      case Dtype::boolean:
+        values[i] = element<uint8_t>(tensor.bytes, i);
+        break;
       default:
         return fail(ErrorCode::invalid_argument, "An integer tensor is needed, but this one holds {}.", tensor.dtype);
     }

@@ -2,24 +2,32 @@
 
 #include <algorithm>
 
-namespace sconce::runtime {
+namespace sconce {
 
 const char* name_of(StopReason reason) {
   switch (reason) {
-    case StopReason::none: return "none";
-    case StopReason::end_token: return "stop";
-    case StopReason::max_new_tokens: return "max_new_tokens";
-    case StopReason::length: return "length";
-    case StopReason::cancelled: return "cancelled";
+    case StopReason::none:
+      return "none";
+    case StopReason::end_token:
+      return "stop";
+    case StopReason::max_new_tokens:
+      return "max_new_tokens";
+    case StopReason::length:
+      return "length";
+    case StopReason::cancelled:
+      return "cancelled";
   }
   return "none";
 }
 
+namespace runtime {
+
 Result<void> Generation::begin(std::span<const int32_t> tokens, const GenerationOptions& options) {
   SCONCE_CHECK(!tokens.empty(), "The prompt has no tokens; give at least one.");
-  SCONCE_CHECK(tokens.size() <= capacity_,
-               "The prompt has {} tokens, but the model's context holds {}; shorten it or export with a larger context.",
-               tokens.size(), capacity_);
+  SCONCE_CHECK(
+      tokens.size() <= capacity_,
+      "The prompt has {} tokens, but the model's context holds {}; shorten it or export with a larger context.",
+      tokens.size(), capacity_);
   const auto [mismatch, _] = std::ranges::mismatch(cached_, tokens);
   // At least the last token runs, because its logits are not kept.
   const size_t kept = std::min<size_t>(static_cast<size_t>(mismatch - cached_.begin()), tokens.size() - 1);
@@ -57,7 +65,8 @@ Result<std::optional<int32_t>> Generation::accept(std::span<const float> logits)
 
   const int32_t token = sampler_.sample(logits, produced_);
   if (token < 0)
-    return fail(ErrorCode::internal, "None of the {} logits after token {} is a number.", logits.size(), cached_.size());
+    return fail(ErrorCode::internal, "None of the {} logits after token {} is a number.", logits.size(),
+                cached_.size());
   if (std::ranges::find(options_.end_tokens, token) != options_.end_tokens.end()) {
     stop_ = StopReason::end_token;
     return std::nullopt;
@@ -67,4 +76,5 @@ Result<std::optional<int32_t>> Generation::accept(std::span<const float> logits)
   return token;
 }
 
-}  // namespace sconce::runtime
+}  // namespace runtime
+}  // namespace sconce

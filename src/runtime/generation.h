@@ -17,16 +17,6 @@
 
 namespace sconce::runtime {
 
-enum class StopReason { none, end_token, max_new_tokens, length, cancelled };
-// "stop", "max_new_tokens", "length", "cancelled": the words of the usual completion APIs.
-const char* name_of(StopReason reason);
-
-struct GenerationOptions {
-  SamplingOptions sampling;
-  size_t max_new_tokens = SIZE_MAX;
-  std::vector<int32_t> end_tokens;
-};
-
 class Generation {
  public:
   // `prefill_bound`: most tokens in one run; `capacity`: rows of the KV cache.
@@ -46,8 +36,8 @@ class Generation {
   // Nothing when the answer is complete; stop_reason() then says why.
   std::optional<Feed> next();
 
-  // The logits of the feed's last token, one a vocabulary entry (empty if it did not need them). Gives the new token, or
-  // nothing while prefilling and when an end token was chosen.
+  // The logits of the feed's last token, one a vocabulary entry (empty if it did not need them). Gives the new token,
+  // or nothing while prefilling and when an end token was chosen.
   Result<std::optional<int32_t>> accept(std::span<const float> logits);
 
   void cancel() { stop_ = StopReason::cancelled; }
@@ -55,7 +45,7 @@ class Generation {
   // Forgets the cache's contents: the session was reset.
   void forget() { cached_.clear(); }
 
-  size_t prompt_tokens() const { return prompt_; }      // of the current answer, cached ones included
+  size_t prompt_tokens() const { return prompt_; }        // of the current answer, cached ones included
   size_t prefilled_tokens() const { return prefilled_; }  // of them, those that had to be run
   size_t new_tokens() const { return produced_; }
 

@@ -49,7 +49,8 @@ int32_t Sampler::sample(std::span<const float> logits, uint64_t index) {
   if (options_.top_p < 1.0f) {
     double kept = 0.0;
     size_t count = 0;
-    while (count < candidates_.size() && (count == 0 || kept < options_.top_p * total)) kept += candidates_[count++].first;
+    while (count < candidates_.size() && (count == 0 || kept < options_.top_p * total))
+      kept += candidates_[count++].first;
     candidates_.resize(count);
     total = kept;
   }

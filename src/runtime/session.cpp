@@ -61,7 +61,8 @@ Result<void> Session::read_inputs(std::span<const TensorView> inputs) {
     if (!tensor) {
       auto value = integers_of(inputs[i]);
       if (!value) return within(std::move(value).error());
-      SCONCE_CHECK(value->size() == 1, "Input {} is a SymInt and takes one integer, but {} are given.", i, value->size());
+      SCONCE_CHECK(value->size() == 1, "Input {} is a SymInt and takes one integer, but {} are given.", i,
+                   value->size());
       inputs_[i].symint = value->front();
       continue;
     }
@@ -82,7 +83,9 @@ Result<void> Session::continue_plan() {
   return {};
 }
 
-void Session::abandon() { planner_.roll_back(); }
+void Session::abandon() {
+  planner_.roll_back();
+}
 
 record::Step& Session::commit() {
   planner_.commit(step_);
@@ -110,6 +113,15 @@ void Session::add_output_read_backs(record::Phase& phase) {
 void Session::fail(Error error) {
   error.message += " The session cannot be used until it is reset, or the model is loaded again.";
   broken_ = std::move(error);
+}
+
+void Session::cancel() {
+  // The later phases of this run will not be planned, so its shapes were never those of a whole run.
+  if (waits_for_) planner_.roll_back();
+}
+
+size_t Session::dispatches() const {
+  return static_cast<size_t>(std::ranges::count(step_.commands, record::CommandKind::dispatch, &record::Command::kind));
 }
 
 Result<std::optional<std::vector<Tensor>>> Session::finish_phase(std::span<const std::span<const std::byte>> bytes) {

@@ -36,9 +36,12 @@ class Session {
   record::Step& commit();
   size_t phase() const { return phase_; }  // that the driver submits after commit()
   void fail(Error error);
+  // Between submit and finish_phase: the outputs are not wanted. What the GPU was given still runs.
+  void cancel();
   // `bytes` are the read-backs of the phase, in order.
   Result<std::optional<std::vector<Tensor>>> finish_phase(std::span<const std::span<const std::byte>> bytes);
 
+  size_t dispatches() const;  // of the last run
   const std::optional<Error>& broken() const { return broken_; }
 
  private:
@@ -53,8 +56,8 @@ class Session {
   record::Step step_;
   size_t phase_ = 0;
   std::vector<planner::Input> inputs_;
-  std::vector<std::byte> host_bytes_;               // the inputs as the device holds them
-  std::optional<graph::ValueId> waits_for_;         // the tensor that the next phase needs
+  std::vector<std::byte> host_bytes_;        // the inputs as the device holds them
+  std::optional<graph::ValueId> waits_for_;  // the tensor that the next phase needs
   std::optional<Error> broken_;
 };
 

@@ -1,0 +1,91 @@
+// Token by token generation with a language model as ExecuTorch's LLM exporter writes it: inputs tokens [1, S] (i64, S
+// up to the prefill bound) and position [1] (i64); output logits [1, V] or [1, S, V].
+//
+//   auto generator = sconce::Generator::create(*model);
+//   generator->begin(prompt_tokens, {.max_new_tokens = 100, .end_tokens = {2}});
+//   while (auto token = generator->next()) {
+//     if (!*token) break;          // complete: stop_reason() says why
+//     print(**token);
+//   }
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sconce/model.h"
+
+namespace sconce {
+
+struct SamplingOptions {
+  float temperature = 0.0f;  // 0: greedy, the first of the largest logits
+  int32_t top_k = 0;         // keep the k most likely tokens; 0: all
+  float top_p = 1.0f;        // keep the most likely tokens until their probabilities add up to this; 1: all
+  float min_p = 0.0f;        // keep tokens at least this fraction as likely as the most likely one; 0: all
+  uint64_t seed = 0;         // the same seed and logits give the same tokens on every machine
+};
+
+struct GenerationOptions {
+  SamplingOptions sampling;
+  size_t max_new_tokens = SIZE_MAX;
+  std::vector<int32_t> end_tokens;  // end the answer and are not part of it
+};
+
+enum class StopReason {
+  none,            // not complete yet
+  end_token,       // the model ended its answer
+  max_new_tokens,  // the caller's limit
+  length,          // the model's context is full
+  cancelled,       // cancel() was called
+};
+// "stop", "max_new_tokens", "length", "cancelled": the words of the usual completion APIs; "none" before the end.
+const char* name_of(StopReason reason);
+
+// Wall-clock times of the current answer, host to host.
+struct GenerationTimes {
+  size_t prompt_tokens = 0;     // cached ones included
+  size_t prefilled_tokens = 0;  // of them, those that had to be run
+  size_t new_tokens = 0;
+  double first_token_s = 0;  // from begin() to the first token
+  double prefill_s = 0;      // in runs of the prompt
+  double decode_s = 0;       // in runs of one new token each
+  size_t decode_steps = 0;
+};
+
+class Generator {
+ public:
+  // Errors: not_found for the method; unsupported when its inputs and outputs are not those of a language model.
+  static Result<Generator> create(const Model& model, std::string_view method = "forward");
+
+  Generator(Generator&&) noexcept;
+  Generator& operator=(Generator&&) noexcept;
+  ~Generator();
+
+  size_t context_length() const;  // tokens that the KV cache holds
+  size_t prefill_bound() const;   // most tokens in one run; a longer prompt runs in chunks
+  size_t vocabulary() const;      // logits of a token
+
+  // Starts the answer to `tokens`, the whole conversation so far. The part that the cache already holds is not run
+  // again, so a chat prefills only what is new. A prompt longer than the context is an error and changes nothing.
+  Result<void> begin(std::span<const int32_t> tokens, const GenerationOptions& options);
+  // The next token, or nothing when the answer is complete. Blocks for one run of the model (the first call for as many
+  // as the prompt needs).
+  Result<std::optional<int32_t>> next();
+  // Ends the answer after the current token; next() then gives nothing. May be called between calls of next().
+  void cancel();
+  // Empties the cache and mends a session that a device error broke.
+  Result<void> reset();
+
+  StopReason stop_reason() const;
+  GenerationTimes times() const;
+  Session& session();
+
+ private:
+  struct Impl;
+  explicit Generator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sconce
