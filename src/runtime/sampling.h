@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "sconce/generator.h"
+#include "sconce/generation.h"
 
 namespace sconce::runtime {
 
