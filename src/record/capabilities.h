@@ -6,13 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "sconce/adapter.h"
+
 namespace sconce::record {
 
-enum class AdapterClass : uint32_t {
-  discrete,    // its own memory
-  integrated,  // shares the host's memory
-  software,    // runs on the CPU (lavapipe, SwiftShader): lanes are cheap, barriers and dispatches are not
-};
+using sconce::AdapterClass;
 
 // One multiply shape of the subgroup-matrix unit: a [m, k] x b [k, n] -> [m, n].
 struct MatrixConfig {
