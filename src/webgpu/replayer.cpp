@@ -77,6 +77,7 @@ Result<void> Replayer::encode(const record::Step& step, const record::Phase& pha
         SCONCE_DO(uploader.upload(command, buffers_[command.to].buffer, bytes));
         break;
       case record::CommandKind::write:
+        if (command.size == 0) break;
         commands.submit();
         assert(command.from_offset + command.size <= step.host_bytes.size());
         gpu_->api().QueueWriteBuffer(gpu_->queue(), buffers_[command.to].buffer, command.to_offset,

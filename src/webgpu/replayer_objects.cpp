@@ -8,6 +8,7 @@ namespace {
 
 const char* purpose_of(record::BufferUse use) {
   switch (use) {
+    case record::BufferUse::constant:
     case record::BufferUse::shared:
       return "a constant of the model";
     case record::BufferUse::state:

@@ -4,39 +4,39 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/convert.h"
 #include "webgpu/gpu.h"
 
 namespace sconce::webgpu {
 
 Result<void> Uploader::upload(const record::Command& command, WGPUBuffer to, const ByteProvider& bytes) {
-  uint64_t done = 0;
-  std::array<std::byte, 4> word;  // the start of a word whose other bytes the provider has not given yet
-  size_t held = 0;
-  while (done + held < command.size) {
-    uint64_t wanted = std::min(command.size - done - held, kChunkBytes);
-    SCONCE_TRY(std::span<const std::byte> given, bytes(command.from, command.from_offset + done + held, wanted));
-    if (given.empty() || given.size() > wanted)
-      return fail(ErrorCode::io, "The source {} gives {} bytes at offset {} where 1 to {} are asked for.", command.from,
-                  given.size(), command.from_offset + done + held, wanted);
-    // WebGPU takes whole words only.
-    if (held != 0 || given.size() < 4) {
-      size_t taken = std::min(given.size(), 4 - held);
-      std::memcpy(word.data() + held, given.data(), taken);
-      held += taken;
-      if (held < 4) continue;
-      SCONCE_DO(write(to, command.to_offset + done, word));
-      done += 4, held = 0;
-      continue;
+  uint64_t to_offset = command.to_offset;
+  for (uint64_t done = 0; done < command.size; done += kChunkBytes) {
+    const uint64_t size = std::min(command.size - done, kChunkBytes);
+    SCONCE_TRY(std::span<const std::byte> given, bytes(command.from, command.from_offset + done, size));
+    if (given.size() != size)
+      return fail(ErrorCode::io, "The source {} gives {} bytes at offset {} where {} are asked for.", command.from,
+                  given.size(), command.from_offset + done, size);
+    std::vector<std::byte> converted;
+    if (command.convert != record::Convert::none) {
+      SCONCE_TRY(converted, runtime::convert_upload(given, command.convert));
+      given = converted;
     }
-    given = given.first(given.size() / 4 * 4);
-    SCONCE_DO(write(to, command.to_offset + done, given));
-    done += given.size();
+    SCONCE_DO(write(to, to_offset, given));
+    to_offset += given.size();
   }
   return {};
 }
 
+// WebGPU takes whole words only.
 Result<void> Uploader::write(WGPUBuffer to, uint64_t offset, std::span<const std::byte> bytes) {
-  gpu_.api().QueueWriteBuffer(gpu_.queue(), to, offset, bytes.data(), bytes.size());
+  const size_t whole = bytes.size() / 4 * 4;
+  if (whole > 0) gpu_.api().QueueWriteBuffer(gpu_.queue(), to, offset, bytes.data(), whole);
+  if (whole < bytes.size()) {
+    std::array<std::byte, 4> word = {};
+    std::memcpy(word.data(), bytes.data() + whole, bytes.size() - whole);
+    gpu_.api().QueueWriteBuffer(gpu_.queue(), to, offset + whole, word.data(), word.size());
+  }
   unmarked_ += bytes.size();
   return unmarked_ >= kInFlightBytes / 4 ? stay_within_bound() : Result<void>();
 }

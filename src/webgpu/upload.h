@@ -12,20 +12,19 @@ namespace sconce::webgpu {
 
 class Gpu;
 
-// Gives bytes of a source (Command::from) from `offset` on: at least 1 and at most `size` of them, as many as are at
-// hand, valid until the next call. A memory-mapped file returns all at once, a download what has arrived.
+// Gives the bytes [offset, offset + size) of a source (Command::from), valid until the next call.
 using ByteProvider = std::function<Result<std::span<const std::byte>>(uint32_t source, uint64_t offset, uint64_t size)>;
 
 // WebGPU copies what is written into staging memory of its own until the GPU has taken it; without a bound, a model
 // would be in memory twice.
 class Uploader {
  public:
-  static constexpr uint64_t kChunkBytes = 8ull << 20;
+  static constexpr uint64_t kChunkBytes = 8ull << 20;  // asked of the provider at once
   static constexpr uint64_t kInFlightBytes = 64ull << 20;
 
   explicit Uploader(Gpu& gpu) : gpu_(gpu) {}
 
-  // Writes command.size bytes of the source to `to`, from the source's byte command.from_offset on.
+  // Writes command.size bytes of the source, converted, to `to`; what is left of the last word becomes zero.
   Result<void> upload(const record::Command& command, WGPUBuffer to, const ByteProvider& bytes);
 
  private:
