@@ -2,7 +2,9 @@
 // constant's bytes are. Nothing here owns weights; a constant is a range of a source that is read when it is uploaded.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -32,6 +34,13 @@ struct Constant {
 using EValueId = uint32_t;
 
 struct None {};
+// A tensor's place in the memory that the exporter planned for a run. A tensor that no instruction writes is a view of
+// the one written last at the same place (the exporter elides views of fixed shape), or a mutable buffer.
+struct MemoryPlace {
+  uint32_t arena = 0;
+  uint64_t offset = 0;
+  friend auto operator<=>(const MemoryPlace&, const MemoryPlace&) = default;
+};
 struct TensorSpec {
   Dtype dtype = Dtype::f32;
   Shape bound;                       // serialized sizes: the upper bound of each dim
@@ -39,7 +48,8 @@ struct TensorSpec {
   bool dynamic = false;              // the exporter marked at least one dim as bounded rather than fixed
   std::optional<Constant> constant;  // bytes in the constant or named data
   std::optional<Constant> initial;   // bytes of a mutable buffer's first contents
-  bool mutable_state = false;        // keeps its contents between runs
+  bool mutable_state = false;        // marked as a mutable buffer (one without a name or first contents is not marked)
+  std::optional<MemoryPlace> place;  // absent for constants and for tensors that the caller provides
 };
 struct IntList {
   std::vector<EValueId> items;  // ids of Int values (which may be SymInts)
@@ -120,9 +130,15 @@ struct Method {
   std::vector<Delegate> delegates;
 };
 
+using NamedData = std::map<std::string, Constant, std::less<>>;  // by key
+
 struct Program {
   std::vector<Method> methods;
-  std::map<std::string, Constant> named_data;  // by key
+  NamedData named_data;
 };
+
+// The values that the exporter stored beside the model, each as a method without inputs and instructions that returns
+// them: {"get_max_seq_len": [256], "get_eos_ids": [2, 3], ...}.
+std::map<std::string, std::vector<EValue>> metadata(const Program& program);
 
 }  // namespace sconce::program
