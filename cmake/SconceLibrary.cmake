@@ -3,6 +3,9 @@
 # The core compiles without exceptions and RTTI, because it also becomes a WebAssembly module. Includes are written from
 # src/ ("graph/graph.h"), from include/ ("sconce/result.h") and from the build folder for generated headers.
 set(SCONCE_WARNINGS -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND SCONCE_WARNINGS -Wno-maybe-uninitialized)  # GCC 12 warns of every move of a std::variant
+endif()
 
 if(CMAKE_SYSTEM_NAME STREQUAL "WASI")
   add_library(sconce_fmt INTERFACE)
