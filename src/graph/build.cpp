@@ -112,7 +112,8 @@ Result<void> Builder::mark_state() {
       auto* tensor = id < graph.values.size() ? std::get_if<TensorValue>(&graph.values[id]) : nullptr;
       if (!tensor || !(tensor->constant || tensor->is_state)) continue;
       if (id == first)
-        return fail(ErrorCode::corrupt_file, "Node {} ({}) writes value {} through two arguments.", node.name, node.op, id);
+        return fail(ErrorCode::corrupt_file, "Node {} ({}) writes value {} through two arguments.", node.name, node.op,
+                    id);
       tensor->is_state = true;
       first = id;
     }

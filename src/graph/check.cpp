@@ -75,7 +75,8 @@ Result<void> check(const Graph& graph) {
       for (size_t i = 0; i + 1 < node.args.size(); ++i) SCONCE_DO(checker.read(node.args[i]));
       return checker.write(node);
     }();
-    if (!checked) return std::unexpected(std::move(checked).error().within(fmt::format("node {} ({})", node.name, node.op)));
+    if (!checked)
+      return std::unexpected(std::move(checked).error().within(fmt::format("node {} ({})", node.name, node.op)));
   }
   for (ValueId id : graph.outputs) SCONCE_DO(checker.read(id));
   return {};

@@ -20,8 +20,8 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 
 // A tensor's bytes: from a constant, kept between runs (state), or produced in each run.
 struct TensorValue {
-  // On the GPU an i64 is held as an i32 and an f64 as an f32, and so are tensors made in a run called here; only one with
-  // bytes in the file has their element type.
+  // On the GPU an i64 is held as an i32 and an f64 as an f32, and so are tensors made in a run called here; only one
+  // with bytes in the file has their element type.
   Dtype dtype = Dtype::f32;
   Shape bound;                                // upper bound of each dim; a live dim lies between 0 and it
   std::optional<program::Constant> constant;  // a constant's bytes, or a state's first contents (absent: zeros)
@@ -52,17 +52,17 @@ const char* kind_of(const Value& value);
 struct Node {
   std::string op;
   std::vector<ValueId> args;
-  // For messages and profiles: "12" is node 12 of the method's only delegate, "1.12" that of delegate 1, "k3" the kernel
-  // call at instruction 3, "view 7" and "cast 7" are nodes that the front end added.
+  // For messages and profiles: "12" is node 12 of the method's only delegate, "1.12" that of delegate 1, "k3" the
+  // kernel call at instruction 3, "view 7" and "cast 7" are nodes that the front end added.
   std::string name;
 };
 
 struct Graph {
   std::string method;
   std::vector<Value> values;
-  std::vector<Node> nodes;       // topological order
-  std::vector<ValueId> inputs;   // tensors or SymInts
-  std::vector<ValueId> outputs;  // tensors, SymInts, or literals that the method returns
+  std::vector<Node> nodes;                         // topological order
+  std::vector<ValueId> inputs;                     // tensors or SymInts
+  std::vector<ValueId> outputs;                    // tensors, SymInts, or literals that the method returns
   std::vector<Dtype> input_dtypes, output_dtypes;  // of the host tensors: an i64 may be held as i32 inside
 
   const TensorValue* tensor(ValueId id) const {

@@ -79,8 +79,9 @@ Result<ValueId> Inliner::list(const program::BlobValueList& list) {
 Result<ValueId> Inliner::convert(ValueId from, Dtype dtype, const Shape& bound) {
   auto* tensor = std::get_if<TensorValue>(&writer_.graph().values[from]);
   if (!tensor || tensor->bound.rank() != bound.rank())
-    return fail(ErrorCode::corrupt_file, "The method and its delegate disagree about a value: {} and tensor of bound {}.",
-                tensor ? fmt::format("tensor of bound {}", tensor->bound) : kind_of(writer_.graph().values[from]), bound);
+    return fail(
+        ErrorCode::corrupt_file, "The method and its delegate disagree about a value: {} and tensor of bound {}.",
+        tensor ? fmt::format("tensor of bound {}", tensor->bound) : kind_of(writer_.graph().values[from]), bound);
   // Both bounds hold for the value, so the smaller one does.
   for (size_t i = 0; i < bound.rank(); ++i)
     if (!tensor->constant) tensor->bound[i] = std::min(tensor->bound[i], bound[i]);
@@ -144,16 +145,17 @@ Result<void> inline_blob(const program::DelegateCall& call, const std::string& p
                          GraphWriter& writer, std::vector<ValueId>& constants) {
   const Blob& blob = *values.method().delegates[call.delegate].blob;
   if (call.args.size() != blob.inputs.size() + blob.outputs.size())
-    return fail(ErrorCode::corrupt_file, "The delegate takes {} inputs and gives {} outputs, but is called with {} values.",
-                blob.inputs.size(), blob.outputs.size(), call.args.size());
+    return fail(ErrorCode::corrupt_file,
+                "The delegate takes {} inputs and gives {} outputs, but is called with {} values.", blob.inputs.size(),
+                blob.outputs.size(), call.args.size());
   SCONCE_DO(writer.count(blob.values.size()));
   Inliner inliner(blob, values, writer, constants);
   for (size_t i = 0; i < blob.inputs.size(); ++i) SCONCE_DO(inliner.bind_input(blob.inputs[i], call.args[i]));
   for (const program::BlobCall& operator_call : blob.chain) {
     auto added = inliner.add_call(operator_call, prefix);
     if (!added)
-      return std::unexpected(
-          std::move(added).error().within(fmt::format("node {}{} ({})", prefix, operator_call.node_id, operator_call.name)));
+      return std::unexpected(std::move(added).error().within(
+          fmt::format("node {}{} ({})", prefix, operator_call.node_id, operator_call.name)));
   }
   for (size_t i = 0; i < blob.outputs.size(); ++i)
     SCONCE_DO(inliner.bind_output(blob.outputs[i], call.args[blob.inputs.size() + i]));

@@ -11,11 +11,12 @@ using program::EValueId;
 using program::KernelCall;
 using program::Method;
 
-// ExecuTorch replaces an operator by its variant with an out tensor. Mostly the variant's name and arguments follow from
-// the operator's: aten.eq.Scalar -> aten::eq.Scalar_out, aten.relu.default -> aten::relu.out. The rest stands here.
+// ExecuTorch replaces an operator by its variant with an out tensor. Mostly the variant's name and arguments follow
+// from the operator's: aten.eq.Scalar -> aten::eq.Scalar_out, aten.relu.default -> aten::relu.out. The rest stands
+// here.
 //
-// `order` lists the operator's arguments: a digit is an argument of the kernel call, '-' is one that the out variant lacks
-// (dtype, layout, device, pin_memory: the out tensor tells them). Empty: the same arguments.
+// `order` lists the operator's arguments: a digit is an argument of the kernel call, '-' is one that the out variant
+// lacks (dtype, layout, device, pin_memory: the out tensor tells them). Empty: the same arguments.
 struct OutVariant {
   std::string_view kernel;
   std::string_view op;
@@ -76,7 +77,8 @@ std::string derived_name(const KernelCall& call) {
   std::string_view space = colons == name.npos ? std::string_view() : name.substr(0, colons);
   std::string_view base = colons == name.npos ? name : name.substr(colons + 2);
 
-  // Operators on SymInts are Python's in a delegate: executorch_prim::add.Scalar -> add, aten::sym_size.int -> sym_size.int.
+  // Operators on SymInts are Python's in a delegate: executorch_prim::add.Scalar -> add, aten::sym_size.int ->
+  // sym_size.int.
   if (space == "executorch_prim" && overload == "Scalar") return std::string(base);
   bool bare = base.starts_with("sym_") || space == "llama" || space.empty();
 

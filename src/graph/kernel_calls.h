@@ -19,8 +19,8 @@ struct OperatorCall {
   program::EValueId output = 0;
 };
 
-// Translates a kernel call with at least one argument. A kernel call holds its schema's arguments, `out` among them, and
-// then its result: the same out tensor again, or a list of them.
+// Translates a kernel call with at least one argument. A kernel call holds its schema's arguments, `out` among them,
+// and then its result: the same out tensor again, or a list of them.
 OperatorCall to_operator_call(const program::KernelCall& call, const program::Method& method);
 
 // The arguments that an operator writes in place and that keep their contents between runs (KV caches).

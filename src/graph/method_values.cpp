@@ -93,10 +93,7 @@ Result<ValueId> GraphWriter::add_list(std::vector<ValueId> items) {
 }
 
 MethodValues::MethodValues(const program::Method& method, GraphWriter& writer)
-    : method_(method),
-      writer_(writer),
-      current_(method.values.size(), kNone),
-      set_in_runs_(find_set_numbers(method)) {
+    : method_(method), writer_(writer), current_(method.values.size(), kNone), set_in_runs_(find_set_numbers(method)) {
   for (EValueId id = 0; id < method.values.size(); ++id) {
     const auto* spec = std::get_if<TensorSpec>(&method.values[id]);
     if (spec && spec->place) first_at_.try_emplace(*spec->place, id);

@@ -11,8 +11,8 @@
 
 namespace sconce::graph {
 
-// Adds to a graph, within bounds: an instruction list may call one delegate many times, so a small file could describe a
-// graph without end.
+// Adds to a graph, within bounds: an instruction list may call one delegate many times, so a small file could describe
+// a graph without end.
 class GraphWriter {
  public:
   explicit GraphWriter(Graph& graph) : graph_(graph) {}
@@ -32,8 +32,8 @@ class GraphWriter {
 // The element type on the GPU: an i64 is held as an i32, an f64 as an f32.
 Dtype device_dtype(Dtype dtype);
 
-// Maps a method's values to the graph's. Every write makes a new value, except to state, so that in the graph each value is
-// written once.
+// Maps a method's values to the graph's. Every write makes a new value, except to state, so that in the graph each
+// value is written once.
 class MethodValues {
  public:
   MethodValues(const program::Method& method, GraphWriter& writer);
@@ -41,8 +41,8 @@ class MethodValues {
   // Adds the method's inputs to the graph.
   Result<void> add_inputs();
 
-  // The value that an instruction reads. A tensor that no instruction has written is a constant, a view that the exporter
-  // elided (then a view_copy node is added), or a mutable buffer.
+  // The value that an instruction reads. A tensor that no instruction has written is a constant, a view that the
+  // exporter elided (then a view_copy node is added), or a mutable buffer.
   Result<ValueId> read(program::EValueId id);
   // The value that an instruction writes: a tensor, a SymInt, or a list of tensors.
   Result<ValueId> write(program::EValueId id);

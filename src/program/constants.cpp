@@ -28,7 +28,8 @@ Result<Constant> piece(const std::vector<Range>& pieces, uint32_t index, uint64_
   SCONCE_TRY(uint32_t checked, checked_index(index, pieces.size(), what));
   const Range& range = pieces[checked];
   if (size > range.size)
-    return fail(ErrorCode::corrupt_file, "The {} {} has {} bytes, but its tensor has {}.", what, index, range.size, size);
+    return fail(ErrorCode::corrupt_file, "The {} {} has {} bytes, but its tensor has {}.", what, index, range.size,
+                size);
   return constant_at(range, size);
 }
 
@@ -41,12 +42,14 @@ Constant constant_at(Range range, uint64_t size) {
 Result<Constant> find_named(const NamedData& named_data, std::string_view key, uint64_t size) {
   auto found = named_data.find(key);
   if (found == named_data.end())
-    return fail(ErrorCode::not_found,
-                "The program refers to data named '{}', which is in no file that was given; pass the program's .ptd file.",
-                key);
+    return fail(
+        ErrorCode::not_found,
+        "The program refers to data named '{}', which is in no file that was given; pass the program's .ptd file.",
+        key);
   const Range& range = found->second.range;
   if (size > range.size)
-    return fail(ErrorCode::corrupt_file, "The data named '{}' has {} bytes, but its tensor has {}.", key, range.size, size);
+    return fail(ErrorCode::corrupt_file, "The data named '{}' has {} bytes, but its tensor has {}.", key, range.size,
+                size);
   // The key stands for all bytes; a tensor of fewer gets a key of its own.
   if (size < range.size) return constant_at(range, size);
   return found->second;
@@ -86,8 +89,8 @@ Result<Constant> ConstantTable::constant(uint32_t buffer, uint64_t size) const {
 
 Result<Constant> ConstantTable::first_contents(uint64_t mutable_segment, uint32_t buffer, uint64_t size) const {
   if (mutable_segment >= mutable_segments_.size())
-    return fail(ErrorCode::corrupt_file, "The file refers to mutable segment {}, but it has {} of them.", mutable_segment,
-                mutable_segments_.size());
+    return fail(ErrorCode::corrupt_file, "The file refers to mutable segment {}, but it has {} of them.",
+                mutable_segment, mutable_segments_.size());
   return piece(mutable_segments_[mutable_segment], buffer, size, "mutable buffer");
 }
 
@@ -95,7 +98,8 @@ Result<Range> ConstantTable::delegate_data(const wire::pte::BackendDelegateDataR
   if (!reference) return fail(ErrorCode::corrupt_file, "A delegate has no data.");
   bool in_segment = reference->location() == wire::pte::DataLocation::SEGMENT;
   const auto& ranges = in_segment ? segments_ : inline_delegates_;
-  SCONCE_TRY(uint32_t index, checked_index(reference->index(), ranges.size(), in_segment ? "segment" : "delegate data"));
+  SCONCE_TRY(uint32_t index,
+             checked_index(reference->index(), ranges.size(), in_segment ? "segment" : "delegate data"));
   return ranges[index];
 }
 

@@ -33,12 +33,13 @@ class ItemBudget {
 template <typename Root>
 class Flatbuffer {
  public:
-  // `what` names the flatbuffer in messages. The bytes are copied only if they are not aligned to 8 bytes, otherwise they
-  // must outlive this object.
+  // `what` names the flatbuffer in messages. The bytes are copied only if they are not aligned to 8 bytes, otherwise
+  // they must outlive this object.
   static Result<Flatbuffer> verify(std::span<const std::byte> bytes, const char* identifier, const char* what) {
     constexpr flatbuffers::uoffset_t kMaxDepth = 64, kMaxTables = 4'000'000;
     if (bytes.size() >= FLATBUFFERS_MAX_BUFFER_SIZE)
-      return fail(ErrorCode::corrupt_file, "The {} has {} bytes; a flatbuffer holds less than 2 GiB.", what, bytes.size());
+      return fail(ErrorCode::corrupt_file, "The {} has {} bytes; a flatbuffer holds less than 2 GiB.", what,
+                  bytes.size());
     if (bytes.size() < 8 || std::memcmp(bytes.data() + 4, identifier, 4) != 0)
       return fail(ErrorCode::corrupt_file, "The {} lacks the identifier '{}' at byte 4.", what, identifier);
     Flatbuffer result;
@@ -72,7 +73,9 @@ template <typename Vector>
 uint32_t count(const Vector* vector) {
   return vector ? vector->size() : 0;
 }
-inline std::string text(const flatbuffers::String* string) { return string ? string->str() : std::string(); }
+inline std::string text(const flatbuffers::String* string) {
+  return string ? string->str() : std::string();
+}
 
 // The elements of a vector of numbers.
 template <typename To, typename From>

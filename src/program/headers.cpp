@@ -35,7 +35,8 @@ Result<void> check_inside(uint64_t offset, uint64_t size, uint64_t whole, const 
 Result<FileLayout> read_pte_head(std::span<const std::byte> head, uint64_t file_size) {
   if (!has_magic(head, 4, "ET12")) {
     if (has_magic(head, 4, "ET"))
-      return fail(ErrorCode::unsupported, "The file is an ExecuTorch program of another version; Sconce reads version 12.");
+      return fail(ErrorCode::unsupported,
+                  "The file is an ExecuTorch program of another version; Sconce reads version 12.");
     return fail(ErrorCode::corrupt_file, "The file is not an ExecuTorch program: it lacks 'ET12' at byte 4.");
   }
   if (!has_magic(head, 8, "eh00")) return FileLayout{.flatbuffer = {0, 0, file_size}, .file_size = file_size};
@@ -55,7 +56,8 @@ Result<FileLayout> read_pte_head(std::span<const std::byte> head, uint64_t file_
 
 Result<FileLayout> read_ptd_head(std::span<const std::byte> head, uint64_t file_size, uint32_t source) {
   if (!has_magic(head, 4, "FT01") || !has_magic(head, 8, "FH01") || head.size() < 48)
-    return fail(ErrorCode::corrupt_file, "The data file is not a .ptd file: it lacks 'FT01' and 'FH01' at bytes 4 and 8.");
+    return fail(ErrorCode::corrupt_file,
+                "The data file is not a .ptd file: it lacks 'FT01' and 'FH01' at bytes 4 and 8.");
   auto flatbuffer_offset = little_endian<uint64_t>(head, 16);
   auto flatbuffer_size = little_endian<uint64_t>(head, 24);
   auto segment_base = little_endian<uint64_t>(head, 32);
@@ -67,7 +69,8 @@ Result<FileLayout> read_ptd_head(std::span<const std::byte> head, uint64_t file_
 Result<BlobLayout> read_blob_head(std::span<const std::byte> head, Range blob) {
   constexpr uint16_t kHeaderSize = 30;
   if (head.size() < kHeaderSize || !has_magic(head, 4, "VH00"))
-    return fail(ErrorCode::corrupt_file, "The delegate's data lacks 'VH00' at byte 4; export it for the Vulkan backend.");
+    return fail(ErrorCode::corrupt_file,
+                "The delegate's data lacks 'VH00' at byte 4; export it for the Vulkan backend.");
   auto header_size = little_endian<uint16_t>(head, 8);
   auto flatbuffer_offset = little_endian<uint32_t>(head, 10);
   auto flatbuffer_size = little_endian<uint32_t>(head, 14);
@@ -75,8 +78,9 @@ Result<BlobLayout> read_blob_head(std::span<const std::byte> head, Range blob) {
   auto constants_size = little_endian<uint64_t>(head, 22);
   if (header_size < kHeaderSize || flatbuffer_offset < header_size || flatbuffer_size == 0 ||
       constants_offset < uint64_t{flatbuffer_offset} + flatbuffer_size)
-    return fail(ErrorCode::corrupt_file, "The parts of the delegate's data overlap: header {}, flatbuffer {}+{}, constants {}.",
-                header_size, flatbuffer_offset, flatbuffer_size, constants_offset);
+    return fail(ErrorCode::corrupt_file,
+                "The parts of the delegate's data overlap: header {}, flatbuffer {}+{}, constants {}.", header_size,
+                flatbuffer_offset, flatbuffer_size, constants_offset);
   SCONCE_DO(check_inside(flatbuffer_offset, flatbuffer_size, blob.size, "delegate's flatbuffer"));
   SCONCE_DO(check_inside(constants_offset, constants_size, blob.size, "delegate's constants"));
   if (constants_size == 0) constants_size = blob.size - constants_offset;

@@ -21,8 +21,10 @@ struct FileLayout {
   uint64_t file_size = 0;
 };
 
-// A .pte file starts with its flatbuffer; between the identifier ET12 and the root table there may be an extended header:
-//   8: "eh00"   12: u32 header size   16: u64 flatbuffer size   24: u64 segment base   32: u64 segment size (newer files)
+// A .pte file starts with its flatbuffer; between the identifier ET12 and the root table there may be an extended
+// header:
+//   8: "eh00"   12: u32 header size   16: u64 flatbuffer size   24: u64 segment base   32: u64 segment size (newer
+//   files)
 // Without it the flatbuffer is the whole file.
 Result<FileLayout> read_pte_head(std::span<const std::byte> head, uint64_t file_size);
 

@@ -10,24 +10,35 @@ namespace wire = sconce::wire::blob;
 
 Result<Dtype> dtype_from(wire::DataType type) {
   switch (type) {
-    case wire::DataType::BOOL: return Dtype::boolean;
-    case wire::DataType::UINT8: return Dtype::u8;
-    case wire::DataType::INT8: return Dtype::i8;
-    case wire::DataType::INT32: return Dtype::i32;
-    case wire::DataType::FLOAT16: return Dtype::f16;
-    case wire::DataType::FLOAT32: return Dtype::f32;
-    case wire::DataType::FLOAT64: return Dtype::f64;
-    case wire::DataType::INT64: return Dtype::i64;
-    case wire::DataType::UNSET: break;
+    case wire::DataType::BOOL:
+      return Dtype::boolean;
+    case wire::DataType::UINT8:
+      return Dtype::u8;
+    case wire::DataType::INT8:
+      return Dtype::i8;
+    case wire::DataType::INT32:
+      return Dtype::i32;
+    case wire::DataType::FLOAT16:
+      return Dtype::f16;
+    case wire::DataType::FLOAT32:
+      return Dtype::f32;
+    case wire::DataType::FLOAT64:
+      return Dtype::f64;
+    case wire::DataType::INT64:
+      return Dtype::i64;
+    case wire::DataType::UNSET:
+      break;
   }
   return fail(ErrorCode::corrupt_file, "A delegate's tensor has element type {}, which the format does not define.",
               static_cast<int>(type));
 }
 
-Result<Constant> read_constant(const wire::Bytes& bytes, uint64_t size, const Range& area, const NamedData& named_data) {
+Result<Constant> read_constant(const wire::Bytes& bytes, uint64_t size, const Range& area,
+                               const NamedData& named_data) {
   if (count(bytes.named_key()) > 0) return find_named(named_data, text(bytes.named_key()), size);
   if (size > bytes.length())
-    return fail(ErrorCode::corrupt_file, "An inline constant has {} bytes, but its tensor has {}.", bytes.length(), size);
+    return fail(ErrorCode::corrupt_file, "An inline constant has {} bytes, but its tensor has {}.", bytes.length(),
+                size);
   if (bytes.offset() > area.size || size > area.size - bytes.offset())
     return fail(ErrorCode::corrupt_file,
                 "An inline constant of {} bytes at offset {} does not fit the delegate's {} bytes of constants.", size,
@@ -66,15 +77,24 @@ struct ValueReader {
     if (!value.value()) return BlobValue(None{});
     switch (value.value_type()) {
       case wire::GraphTypes::NONE:
-      case wire::GraphTypes::Null: return BlobValue(None{});
-      case wire::GraphTypes::Int: return BlobValue(value.value_as_Int()->int_val());
-      case wire::GraphTypes::Double: return BlobValue(value.value_as_Double()->double_val());
-      case wire::GraphTypes::Bool: return BlobValue(value.value_as_Bool()->bool_val());
-      case wire::GraphTypes::SymInt: return BlobValue(BlobSymInt{});
-      case wire::GraphTypes::Tensor: return tensor(*value.value_as_Tensor());
-      case wire::GraphTypes::IntList: return list<BlobIntList>(value.value_as_IntList()->items());
-      case wire::GraphTypes::DoubleList: return list<RealList>(value.value_as_DoubleList()->items());
-      case wire::GraphTypes::BoolList: return list<BoolList>(value.value_as_BoolList()->items());
+      case wire::GraphTypes::Null:
+        return BlobValue(None{});
+      case wire::GraphTypes::Int:
+        return BlobValue(value.value_as_Int()->int_val());
+      case wire::GraphTypes::Double:
+        return BlobValue(value.value_as_Double()->double_val());
+      case wire::GraphTypes::Bool:
+        return BlobValue(value.value_as_Bool()->bool_val());
+      case wire::GraphTypes::SymInt:
+        return BlobValue(BlobSymInt{});
+      case wire::GraphTypes::Tensor:
+        return tensor(*value.value_as_Tensor());
+      case wire::GraphTypes::IntList:
+        return list<BlobIntList>(value.value_as_IntList()->items());
+      case wire::GraphTypes::DoubleList:
+        return list<RealList>(value.value_as_DoubleList()->items());
+      case wire::GraphTypes::BoolList:
+        return list<BoolList>(value.value_as_BoolList()->items());
       case wire::GraphTypes::String: {
         SCONCE_DO(budget.take(count(value.value_as_String()->string_val())));
         return BlobValue(text(value.value_as_String()->string_val()));

@@ -19,15 +19,24 @@ Result<T> within(Result<T> result, const char* what, size_t index) {
 
 Result<Dtype> dtype_from(wire::ScalarType type) {
   switch (type) {
-    case wire::ScalarType::BYTE: return Dtype::u8;
-    case wire::ScalarType::CHAR: return Dtype::i8;
-    case wire::ScalarType::INT: return Dtype::i32;
-    case wire::ScalarType::LONG: return Dtype::i64;
-    case wire::ScalarType::HALF: return Dtype::f16;
-    case wire::ScalarType::FLOAT: return Dtype::f32;
-    case wire::ScalarType::DOUBLE: return Dtype::f64;
-    case wire::ScalarType::BOOL: return Dtype::boolean;
-    default: break;
+    case wire::ScalarType::BYTE:
+      return Dtype::u8;
+    case wire::ScalarType::CHAR:
+      return Dtype::i8;
+    case wire::ScalarType::INT:
+      return Dtype::i32;
+    case wire::ScalarType::LONG:
+      return Dtype::i64;
+    case wire::ScalarType::HALF:
+      return Dtype::f16;
+    case wire::ScalarType::FLOAT:
+      return Dtype::f32;
+    case wire::ScalarType::DOUBLE:
+      return Dtype::f64;
+    case wire::ScalarType::BOOL:
+      return Dtype::boolean;
+    default:
+      break;
   }
   return fail(ErrorCode::unsupported,
               "A tensor has elements of torch's ScalarType {}; Sconce reads float, half, double, int8, uint8, int32, "
@@ -87,7 +96,8 @@ Result<TensorSpec> read_tensor(const wire::Tensor& tensor, const ConstantTable& 
 }
 
 // Ids of an optional tensor list; -1 is None.
-Result<TensorList> read_optional_tensors(const flatbuffers::Vector<int32_t>* items, size_t how_many, ItemBudget& budget) {
+Result<TensorList> read_optional_tensors(const flatbuffers::Vector<int32_t>* items, size_t how_many,
+                                         ItemBudget& budget) {
   SCONCE_TRY(auto ids, numbers<int32_t>(items, budget));
   for (int32_t id : ids)
     if (id != -1) SCONCE_DO(checked_index(id, how_many, "value"));
@@ -98,15 +108,20 @@ Result<EValue> read_value(const wire::EValue& value, size_t how_many, const Cons
   if (!value.val()) return EValue(None{});
   switch (value.val_type()) {
     case wire::KernelTypes::NONE:
-    case wire::KernelTypes::Null: return EValue(None{});
-    case wire::KernelTypes::Int: return EValue(value.val_as_Int()->int_val());
-    case wire::KernelTypes::Bool: return EValue(value.val_as_Bool()->bool_val());
-    case wire::KernelTypes::Double: return EValue(value.val_as_Double()->double_val());
+    case wire::KernelTypes::Null:
+      return EValue(None{});
+    case wire::KernelTypes::Int:
+      return EValue(value.val_as_Int()->int_val());
+    case wire::KernelTypes::Bool:
+      return EValue(value.val_as_Bool()->bool_val());
+    case wire::KernelTypes::Double:
+      return EValue(value.val_as_Double()->double_val());
     case wire::KernelTypes::String: {
       SCONCE_DO(budget.take(count(value.val_as_String()->string_val())));
       return EValue(text(value.val_as_String()->string_val()));
     }
-    case wire::KernelTypes::Tensor: return read_tensor(*value.val_as_Tensor(), table, budget);
+    case wire::KernelTypes::Tensor:
+      return read_tensor(*value.val_as_Tensor(), table, budget);
     case wire::KernelTypes::IntList: {
       SCONCE_TRY(auto ids, checked_indices(value.val_as_IntList()->items(), how_many, "value", budget));
       return EValue(IntList{std::move(ids)});
@@ -167,7 +182,8 @@ Result<Instruction> read_instruction(const wire::Instruction& instruction, const
       SCONCE_TRY(uint32_t value, checked_index(instruction.instr_args_as_FreeCall()->value_index(), values, "value"));
       return Instruction(FreeCall{value});
     }
-    case wire::InstructionArguments::NONE: break;
+    case wire::InstructionArguments::NONE:
+      break;
   }
   return fail(ErrorCode::unsupported, "The instruction is of kind {}, which this version of Sconce does not know.",
               static_cast<int>(instruction.instr_args_type()));

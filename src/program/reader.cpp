@@ -82,13 +82,15 @@ Result<void> Reader::supply(std::span<const std::byte> bytes) {
       enter_blob(blob_ + 1);
       return {};
     }
-    case Stage::done: break;
+    case Stage::done:
+      break;
   }
   return {};
 }
 
 Result<Program> Reader::finish() && {
-  if (stage_ != Stage::done) return fail(ErrorCode::internal, "The program is taken before all of its ranges were supplied.");
+  if (stage_ != Stage::done)
+    return fail(ErrorCode::internal, "The program is taken before all of its ranges were supplied.");
   return std::move(parsed_.program);
 }
 

@@ -25,9 +25,9 @@ class Reader {
   // The range to supply next, which lies inside its source, or nothing when all was read.
   std::optional<Range> next() const;
 
-  // Takes the bytes of the range that next() returned; they need to live only for this call. The order of ranges is: the
-  // head and index of each .ptd file, the head and flatbuffer of the .pte file, the head and flatbuffer of each delegate.
-  // After an error the reader is of no more use.
+  // Takes the bytes of the range that next() returned; they need to live only for this call. The order of ranges is:
+  // the head and index of each .ptd file, the head and flatbuffer of the .pte file, the head and flatbuffer of each
+  // delegate. After an error the reader is of no more use.
   Result<void> supply(std::span<const std::byte> bytes);
 
   // The program; an error before all ranges were supplied.
