@@ -1,0 +1,186 @@
+"""Views, slices, permutes, concatenations and other operators that only move elements."""
+
+import torch
+import torch.nn.functional as F
+
+from tools.fixtures.case import EXACT, Case, flags, fn, integers, noise, ramp
+
+LENGTHS = (37, 5, 1, 36, 0, 37)
+
+
+def moved(name, function, shape, lengths=LENGTHS, **options):
+    """A function of one tensor whose shape is shape(s)."""
+    return Case(name, fn(function), lambda s: (noise(*shape(s)),), {"s": 37}, lengths, EXACT, **options)
+
+
+def fixed(name, function, *shape):
+    return Case(name, fn(function), lambda: (noise(*shape),), tolerance=EXACT)
+
+
+def typed(name, function, shape, lengths=LENGTHS):
+    """The same movement for bool, int32 and int64 elements."""
+    makers = {
+        "bool": lambda *dims: flags(*dims),
+        "int32": lambda *dims: integers(*dims, low=-(2**31), high=2**31 - 1, dtype=torch.int32),
+        "int64": lambda *dims: integers(*dims, low=-(2**31), high=2**31 - 1),
+    }
+    return [
+        Case(f"{name}_{dtype}", fn(function), lambda s, make=make: (make(*shape(s)),), {"s": 37}, lengths, EXACT)
+        for dtype, make in makers.items()
+    ]
+
+
+VIEWS = [
+    moved("view_merge", lambda x: x.reshape(-1, 4) + 0, lambda s: (s, 3, 4)),
+    moved("view_split", lambda x: x.reshape(x.shape[0], 3, 4) + 0, lambda s: (s, 12)),
+    moved("view_flatten", lambda x: x.reshape(-1) + 0, lambda s: (2, s, 4)),
+    moved("view_add_dims", lambda x: x.reshape(1, 2, x.shape[1], 4) + 0, lambda s: (2, s, 4)),
+    Case(
+        "view_of_a_batch",
+        fn(lambda x: (x.reshape(2, x.shape[1], 4, 4) * 1, x.reshape(-1, 16) * 1)),
+        lambda s: (noise(2, s, 16),),
+        {"s": 96},
+        (96, 48, 24, 7, 1, 0, 96),
+        EXACT,
+    ),
+    Case(
+        "view_of_one_row",
+        fn(lambda x: (x[0].reshape(-1, 16) * 1, x.reshape(x.shape[0] * x.shape[1], 16) * 1)),
+        lambda b, s: (noise(b, s, 16),),
+        {"b": 3, "s": 48},
+        ((3, 48), (2, 24), (1, 48), (3, 1), (2, 0), (3, 48)),
+        EXACT,
+    ),
+    moved("view_chain", lambda x: x.reshape(-1).reshape(-1, 2).reshape(x.shape[0], 12) * 1, lambda s: (s, 3, 4)),
+    moved("view_is_an_output", lambda x: (x.reshape(-1, 4), x * 2), lambda s: (s, 3, 4)),
+    moved("squeeze", lambda x: x.squeeze(0) * 1, lambda s: (1, s, 4)),
+    moved("squeeze_two", lambda x: x.squeeze((0, 2)) * 1, lambda s: (1, s, 1, 4)),
+    moved("unsqueeze_first", lambda x: x.unsqueeze(0) * 1, lambda s: (s, 4)),
+    moved("unsqueeze_middle", lambda x: x.unsqueeze(1) * 1, lambda s: (s, 4)),
+    moved("unsqueeze_last", lambda x: x.unsqueeze(-1) * 1, lambda s: (s, 4)),
+    moved("clone", lambda x: x.clone() * 1, lambda s: (s, 4)),
+    *typed("view", lambda x: x.reshape(-1, 3).clone(), lambda s: (s, 5, 3)),
+]
+
+SLICES = [
+    fixed("select_first_dim", lambda x: x[1], 3, 8, 4),
+    fixed("select_middle", lambda x: x[:, 2], 3, 8, 4),
+    fixed("select_last", lambda x: x[..., 3], 3, 8, 4),
+    fixed("select_negative", lambda x: x[:, -1], 3, 8, 4),
+    Case(
+        "select_last_row_of_each_length",
+        fn(lambda x: (x[:, -1], x.select(0, -1))),
+        lambda s: (noise(2, s, 24),),
+        {"s": 128},
+        (128, 32, 1, 7, 128),
+        EXACT,
+    ),
+    Case(
+        "select_rank4",
+        fn(lambda x: x.select(0, -1)),
+        lambda s: (ramp(2, 1, s, 64),),
+        {"s": 64},
+        (64, 32, 1, 64),
+        EXACT,
+    ),
+    fixed("slice_middle", lambda x: x[:, 1:5] * 1, 3, 8, 4),
+    fixed("slice_last", lambda x: x[..., 1:3] * 1, 3, 8, 4),
+    fixed("slice_step", lambda x: x[:, 0:8:2] * 1, 3, 8, 4),
+    fixed("slice_step_of_three", lambda x: x[:, 1:8:3] * 1, 3, 8, 4),
+    fixed("slice_negative_end", lambda x: x[:, 1:-1] * 1, 3, 8, 4),
+    fixed("slice_negative_start", lambda x: x[:, -3:] * 1, 3, 8, 4),
+    fixed("slice_empty", lambda x: x[:, 3:3] * 1, 3, 8, 4),
+    moved("slice_clamped", lambda x: x[:, 2:20] * 1, lambda s: (2, s, 3), (37, 21, 19, 3, 2, 37)),
+    moved("slice_drop_ends", lambda x: x[1:-1] * 1, lambda s: (s, 6), (37, 3, 2, 36, 37)),
+    moved("slice_every_second", lambda x: x[::2] * 1, lambda s: (s, 6)),
+    moved("slice_last_three", lambda x: x[-3:] * 1, lambda s: (s, 6), (37, 4, 3, 36)),
+    *typed("slice", lambda x: x[:, 1:3].clone(), lambda s: (s, 5, 3)),
+    *typed("select", lambda x: x[:, -2].clone(), lambda s: (s, 5, 3)),
+]
+
+JOINS = [
+    Case("cat_three", fn(lambda *x: torch.cat(x)), lambda: tuple(noise(2, 3, seed=i) for i in range(3)), tolerance=EXACT),
+    Case(
+        "cat_middle", fn(lambda a, b: torch.cat((a, b), 1)), lambda: (noise(1, 4, 8), noise(1, 4, 8, seed=1)), tolerance=EXACT
+    ),
+    Case(
+        "cat_last_of_three",
+        fn(lambda *x: torch.cat(x, 2)),
+        lambda: tuple(noise(2, 3, 4, seed=i) for i in range(3)),
+        tolerance=EXACT,
+    ),
+    Case(
+        "cat_widths",
+        fn(lambda *x: torch.cat(x, 1)),
+        lambda: tuple(noise(2, n, 4, seed=n) for n in (1, 3, 2)),
+        tolerance=EXACT,
+    ),
+    Case(
+        "cat_live",
+        fn(lambda a, b: torch.cat((a, b, a), 1) * 1),
+        lambda s, t: (noise(2, s, 3), noise(2, t, 3, seed=1)),
+        {"s": 17, "t": 20},
+        ((17, 20), (1, 20), (17, 1), (0, 5), (5, 0), (16, 19), (17, 20)),
+        EXACT,
+    ),
+    Case(
+        "cat_makes_a_live_dim",
+        fn(lambda a, b: torch.cat((a, b)).reshape(-1, 3, 2).sigmoid()),
+        lambda s: (noise(s, 6), noise(4, 6, seed=1)),
+        {"s": 17},
+        (17, 3, 1, 0, 17),
+    ),
+    *typed("cat", lambda x: torch.cat((x, x), 1), lambda s: (s, 3)),
+    moved("split", lambda x: tuple(y * 1 for y in x.split([2, 3, 3], 1)), lambda s: (s, 8, 4)),
+    moved("split_rows", lambda x: tuple(y * 1 for y in x.split([3, 2])), lambda s: (5, s)),
+    moved("split_last", lambda x: tuple(y * 1 for y in x.split([4, 4], -1)), lambda s: (s, 8)),
+    moved("split_reorder", lambda x: torch.cat([x.split([2, 3, 3], 1)[i] for i in (1, 0, 2)], 1), lambda s: (s, 8, 4)),
+]
+
+PERMUTES = [
+    fixed("permute_rotate", lambda x: x.permute(2, 0, 1) * 1, 2, 3, 4),
+    fixed("permute_heads", lambda x: x.permute(0, 2, 1, 3) * 1, 1, 8, 4, 16),
+    fixed("permute_transpose", lambda x: x.permute(1, 0) * 1, 3, 5),
+    fixed("permute_reverse", lambda x: x.permute(3, 1, 0, 2) * 1, 2, 3, 4, 5),
+    fixed("permute_rank6", lambda x: x.permute(5, 0, 4, 1, 3, 2) * 1, 2, 3, 2, 3, 2, 3),
+    moved("permute_live", lambda x: x.permute(0, 2, 1, 3) * 1, lambda s: (2, s, 3, 4)),
+    moved("permute_live_last", lambda x: x.permute(2, 1, 0) * 1, lambda s: (3, 4, s)),
+    *typed("permute", lambda x: x.permute(1, 0, 2).clone(), lambda s: (s, 5, 3)),
+    fixed("expand_rows", lambda x: x.expand(3, 4) * 1, 1, 4),
+    fixed("expand_middle", lambda x: x.expand(2, 4, 5) * 1, 2, 1, 5),
+    fixed("expand_vector", lambda x: x.expand(3, 4) * 1, 4),
+    Case(
+        "expand_beyond_one_dimension_of_workgroups",
+        fn(lambda x: x.expand(64 * 65535 + 1) * 1),
+        lambda: (noise(1),),
+        tolerance=EXACT,
+        large=True,
+    ),
+    Case(
+        "expand_live_size",
+        fn(lambda x: x.expand(4, x.shape[1]).clone()),
+        lambda n: (ramp(1, n),),
+        {"n": 8},
+        (8, 3, 1, 7, 8),
+        EXACT,
+    ),
+    Case(
+        "expand_inferred_size", fn(lambda x: x.expand(4, -1).clone()), lambda n: (ramp(1, n),), {"n": 8}, (8, 3, 1, 7, 8), EXACT
+    ),
+    fixed("repeat_vector", lambda x: x.repeat(2), 3),
+    fixed("repeat_both", lambda x: x.repeat(2, 2), 3, 5),
+    fixed("repeat_new_dim", lambda x: x.repeat(1, 3, 2), 3, 5),
+    fixed("repeat_new_dim_twice", lambda x: x.repeat(2, 3, 1), 3, 5),
+    fixed("repeat_rank3", lambda x: x.repeat(2, 1, 2), 3, 5, 7),
+    moved("repeat_live", lambda x: x.repeat(2, 3), lambda s: (s, 5)),
+    *typed("repeat", lambda x: x.repeat(2, 3), lambda s: (s, 5)),
+    fixed("flip_last", lambda x: x.flip(-1), 37, 41),
+    fixed("flip_first", lambda x: x.flip(0), 37, 41),
+    fixed("flip_two", lambda x: x.flip(0, 2), 5, 7, 11),
+    fixed("flip_middle", lambda x: x.flip(1), 5, 7, 11),
+    fixed("flip_rank4", lambda x: x.flip(1, 3), 3, 5, 7, 11),
+    moved("flip_live", lambda x: x.flip(0, 1), lambda s: (s, 5, 3)),
+    *typed("flip", lambda x: x.flip(0), lambda s: (s, 5)),
+]
+
+CASES = VIEWS + SLICES + JOINS + PERMUTES

@@ -1,0 +1,174 @@
+"""Norms, reductions and softmax."""
+
+import torch
+import torch.nn.functional as F
+
+from tools.fixtures.case import ACCUMULATED, F32, Case, Function, Sweep, fn, noise, ramp
+
+LENGTHS = (37, 5, 1, 36, 0, 37)
+
+
+class RmsNorm(torch.nn.Module):
+    """In the form that the partitioner fuses into one operator."""
+
+    def __init__(self, width, weight=None, eps=1e-6):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.linspace(0.5, 1.5, width) if weight is None else weight)
+        self.eps = eps
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps) * self.weight
+
+
+class Sequence(torch.nn.Module):
+    """A function of x and of norms over its last dim."""
+
+    def __init__(self, function, width, count=1):
+        super().__init__()
+        self.norms = torch.nn.ModuleList(
+            RmsNorm(width, torch.linspace(0.5 + i, 1.5 - i, width)) for i in range(count)
+        )
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x, *self.norms)
+
+
+def rms(name, *shape, weight=None):
+    return Case(name, lambda: RmsNorm(shape[-1], weight), lambda: (noise(*shape),), tolerance=F32)
+
+
+def chain(name, function, live, count=1, width=24, bound=128):
+    return Case(
+        name,
+        lambda: Sequence(function, width, count),
+        lambda s: (ramp(1, 1, s, width),),
+        {"s": bound},
+        live,
+        ACCUMULATED,
+    )
+
+
+def widths(name, module, rows, sizes):
+    """module(width) on a [rows, width] input for each width, in one program."""
+    return Case(
+        name,
+        lambda: Sweep(module(width) for width in sizes),
+        lambda: tuple(noise(rows, width) for width in sizes),
+    )
+
+
+# Both sides of every vector, subgroup and workgroup size.
+WIDTHS = (1, 7, 16, 31, 32, 33, 63, 64, 96, 100, 104, 130, 255, 256, 257, 440, 511, 512, 513)
+WIDE = (896, 1536, 2048, 4096)
+
+RMS_NORMS = [
+    widths("rms_norm_widths", RmsNorm, 2, WIDTHS),
+    widths("rms_norm_wide", RmsNorm, 1, WIDE),
+    widths("rms_norm_8192", RmsNorm, 1, (8192,)),
+    rms("rms_norm_896", 1, 1, 7, 896),
+    rms("rms_norm_rank4", 1, 5, 4, 128),
+    rms("rms_norm_many_rows", 1, 1, 257, 33),
+    rms("rms_norm_zero_weight", 1, 1, 4, 64, weight=torch.zeros(64)),
+    rms("rms_norm_negative_weight", 1, 1, 4, 64, weight=torch.linspace(-1.5, -0.5, 64)),
+    Case("rms_norm_zero_input", lambda: RmsNorm(64), lambda: (torch.zeros(1, 1, 4, 64),)),
+    Case("rms_norm_live", lambda: RmsNorm(64), lambda s: (ramp(1, 1, s, 64),), {"s": 64}, (64, 1, 63, 8, 0, 64), F32),
+    Case(
+        "rms_norm_live_below_the_bound_first",
+        lambda: RmsNorm(24),
+        lambda s: (ramp(1, 1, s, 24),),
+        {"s": 128},
+        (64, 1, 8, 128, 7, 128),
+        ACCUMULATED,
+    ),
+    Case(
+        "rms_norm_two_live_dims",
+        lambda: RmsNorm(16),
+        lambda b, s: (noise(b, s, 16),),
+        {"b": 4, "s": 40},
+        ((4, 40), (1, 40), (4, 1), (3, 7), (4, 40)),
+    ),
+    chain("rms_chain", lambda x, a, b: b(a(x)), (128, 16, 1, 128), count=2),
+    chain("rms_residual", lambda x, a: a(x) + x, (128, 32, 1, 64, 128)),
+    chain("rms_mul", lambda x, a: a(x) * x, (128, 32, 1, 64, 128)),
+    chain("rms_residual_depth_two", lambda x, a, b: x + b(a(x)), (128, 64, 7, 1, 64), count=2),
+    chain("rms_residual_depth_two_below_the_bound_first", lambda x, a, b: x + b(a(x)), (64, 128, 7, 64), count=2),
+    chain(
+        "rms_residuals_of_three_depths",
+        lambda x, a, b, c: x + c(b(a(x)) + a(x)) + torch.sigmoid(b(x)),
+        (33, 128, 64, 7, 1, 64),
+        count=3,
+    ),
+    Case("torch_rms_norm", lambda: torch.nn.RMSNorm(24), lambda s: (ramp(1, s, 24),), {"s": 64}, (64, 7, 1, 63), F32),
+]
+
+
+def layer(name, *shape, affine=True):
+    def module():
+        norm = torch.nn.LayerNorm(shape[-1], elementwise_affine=affine)
+        if affine:
+            with torch.no_grad():
+                norm.weight.copy_(torch.linspace(0.5, 1.5, shape[-1]))
+                norm.bias.copy_(torch.linspace(-1, 1, shape[-1]))
+        return norm
+
+    return Case(name, module, lambda: (noise(*shape),))
+
+
+LAYER_NORMS = [
+    layer("layer_norm", 4, 128),
+    layer("layer_norm_768", 1, 16, 768),
+    layer("layer_norm_not_affine", 4, 128, affine=False),
+    layer("layer_norm_narrow", 8, 32),
+    layer("layer_norm_132", 4, 132),
+    layer("layer_norm_1024", 1, 8, 1024),
+    layer("layer_norm_odd", 3, 5, 33),
+    layer("layer_norm_one", 5, 1),
+    Case("layer_norm_live", lambda: torch.nn.LayerNorm(20), lambda s: (noise(2, s, 20),), {"s": 37}, LENGTHS),
+]
+
+
+def reduced(name, function, shape, live=LENGTHS):
+    return Case(name, fn(function), lambda s: (noise(*shape(s)),), {"s": 37}, live)
+
+
+REDUCTIONS = [
+    case
+    for op, function in (("mean", torch.mean), ("sum", torch.sum))
+    for case in (
+        reduced(f"{op}_last", lambda x, f=function: f(x, -1), lambda s: (s, 3, 33)),
+        reduced(f"{op}_last_keepdim", lambda x, f=function: f(x, -1, keepdim=True), lambda s: (s, 3, 33)),
+        reduced(f"{op}_first", lambda x, f=function: f(x, 0), lambda s: (5, s, 3)),
+        reduced(f"{op}_middle_keepdim", lambda x, f=function: f(x, 1, keepdim=True), lambda s: (s, 7, 6)),
+        reduced(f"{op}_two_dims", lambda x, f=function: f(x, (1, 2)), lambda s: (s, 7, 6)),
+        reduced(f"{op}_two_dims_keepdim", lambda x, f=function: f(x, (-1, -2), keepdim=True), lambda s: (2, s, 7, 6)),
+        reduced(f"{op}_dims_apart", lambda x, f=function: f(x, (0, 2)), lambda s: (4, s, 6)),
+        reduced(f"{op}_over_the_live_dim", lambda x, f=function: f(x, 1), lambda s: (3, s, 5), (37, 5, 1, 36, 37)),
+    )
+] + [
+    reduced("sum_over_an_empty_dim", lambda x: x.sum(1), lambda s: (3, s, 5), (0, 37, 0)),
+    reduced("mul_by_the_mean", lambda x: x * x.mean(-1, keepdim=True), lambda s: (1, s, 24), (37, 20, 1, 36, 37)),
+    reduced("mean_of_a_chain", lambda x: x - (x * x).mean(-1, keepdim=True).sqrt(), lambda s: (2, s, 24)),
+    widths("sum_widths", lambda width: Function(lambda x: x.sum(-1)), 3, WIDTHS),
+    widths("sum_wide", lambda width: Function(lambda x: x.sum(-1)), 1, WIDE + (8192,)),
+]
+
+SOFTMAXES = [
+    case
+    for op, function in (("softmax", F.softmax), ("log_softmax", F.log_softmax))
+    for case in (
+        reduced(f"{op}_last", lambda x, f=function: f(x, -1), lambda s: (s, 33)),
+        reduced(f"{op}_middle", lambda x, f=function: f(x, 1), lambda s: (s, 7, 5)),
+        reduced(f"{op}_first", lambda x, f=function: f(x, 0), lambda s: (6, s)),
+        reduced(f"{op}_over_the_live_dim", lambda x, f=function: f(x, -1), lambda s: (5, s), (37, 5, 1, 36, 37)),
+        Case(
+            f"{op}_large_values",
+            fn(lambda x, f=function: f(x, -1)),
+            lambda: (noise(4, 65, low=-300, high=300),),
+        ),
+        widths(f"{op}_widths", lambda width, f=function: Function(lambda x: f(x, -1)), 2, WIDTHS),
+        widths(f"{op}_wide", lambda width, f=function: Function(lambda x: f(x, -1)), 1, WIDE),
+    )
+]
+
+CASES = RMS_NORMS + LAYER_NORMS + REDUCTIONS + SOFTMAXES
