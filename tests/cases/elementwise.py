@@ -46,7 +46,7 @@ UNARIES = [
     unary("tanh", torch.tanh, -20, 20),
     unary("sigmoid", torch.sigmoid, -12, 12),
     unary("sigmoid_saturated", torch.sigmoid, -200, 200),
-    unary("sigmoid_chain", lambda x: torch.sigmoid(torch.sigmoid(x) * 4 - 2), -12, 12),
+    unary("sigmoid_chain", lambda x: torch.sigmoid(torch.sigmoid(x) * 4.0 - 2.0), -12, 12),
     unary("relu", torch.relu, -6, 6, EXACT),
     unary("leaky_relu", lambda x: F.leaky_relu(x, 0.01), -6, 6),
     unary("leaky_relu_slope", lambda x: F.leaky_relu(x, 0.2), -6, 6),

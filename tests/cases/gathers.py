@@ -56,7 +56,7 @@ INDICES = [
     indexed("index_repeats", 4, [2, 2, 2, 2, 0, 1]),
     Case(
         "index_live",
-        fn(lambda x, i: x[i] * 1),
+        fn(lambda x, i: x[i]),
         lambda n: (noise(16), integers(n, high=16)),
         {"n": 40},
         (40, 3, 1, 0, 40),
