@@ -92,7 +92,7 @@ def write_goldens(reference, tokenizer, folder):
     folder.mkdir(parents=True, exist_ok=True)
     progress = Progress([(f"Prefill of {n} and {DECODE_STEPS} steps", n / 10 + DECODE_STEPS) for n in PREFILL_LENGTHS])
     for length in PREFILL_LENGTHS:
-        with progress.step():
+        with progress.step(), quiet():
             fed = tokens[: length + DECODE_STEPS]
             logits = reference.forced(fed, length)
             save_file({"tokens": torch.tensor(fed), "logits": logits}, folder / f"prefill_{length}.safetensors")
@@ -134,7 +134,9 @@ def run(arguments):
     if arguments.output:
         write_goldens(reference, tokenizer, arguments.output)
     if arguments.ask:
-        print(answer(reference, tokenizer, arguments.ask, arguments.max_new_tokens))
+        with quiet():
+            text = answer(reference, tokenizer, arguments.ask, arguments.max_new_tokens)
+        print(text)
 
 
 if __name__ == "__main__":
