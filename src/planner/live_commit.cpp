@@ -43,13 +43,17 @@ void LivePlanner::write_inputs(record::Step& step) {
   for (ValueId value : method_.graph.inputs) {
     const graph::TensorValue* tensor = method_.graph.tensor(value);
     if (!tensor) continue;
-    if (step.commands.size() == at) step.commands.emplace_back();
-    record::Command& write = step.commands[at++];
+    if (step.commands.size() == at) {
+      step.commands.emplace_back();
+      step.uses.emplace_back();
+    }
+    record::Command& write = step.commands[at];
     write = {};
     write.kind = record::CommandKind::write;
     write.to = value_buffer_[value];
     write.from_offset = offset;
     write.size = round_up(live_.shapes[value].numel() * std::min<uint64_t>(size_of(tensor->dtype), 4), 4);
+    step.uses[at++] = {record::Use{value, write.size}};
     offset += round_up(write.size, 16);
   }
   step.host_bytes.resize(offset);
@@ -64,7 +68,8 @@ void LivePlanner::patch(record::Step& step) {
       if (state.resolved[c].is_noop) continue;
       const ops::PlannedCommand& planned = state.plan.commands()[c];
       const uint64_t begin = uint64_t{slot} * record::kParamsBytes;
-      step.commands[at++] = make_command(planned, state.resolved[c], node, slot, step.params.data() + begin);
+      step.commands[at] = make_command(planned, state.resolved[c], node, slot, step.params.data() + begin);
+      step.uses[at++] = make_uses(planned, method_.layout.root);
       if (planned.kernel == nullptr) continue;
       step.dirty_params.include(begin, begin + record::kParamsBytes);
       ++slot;
@@ -76,6 +81,7 @@ void LivePlanner::patch(record::Step& step) {
 void LivePlanner::append(record::Step& step) {
   if (phase_start_ == 0) {
     step.commands.clear();
+    step.uses.clear();
     step.phases.clear();
     slots_ = 0;
     write_inputs(step);
@@ -94,6 +100,7 @@ void LivePlanner::append(record::Step& step) {
         step.params.resize(uint64_t{slots_} * record::kParamsBytes);
       step.commands.push_back(make_command(state.plan.commands()[c], state.resolved[c], node, slot,
                                            step.params.data() + uint64_t{slot} * record::kParamsBytes));
+      step.uses.push_back(make_uses(state.plan.commands()[c], method_.layout.root));
     }
     state.commands = static_cast<uint32_t>(step.commands.size()) - state.first_command;
   }
@@ -135,6 +142,7 @@ record::Step LivePlanner::warm_up() {
     command.bind_group = g;
     std::ranges::fill(command.grid, 1u);
     step.commands.push_back(command);
+    step.uses.emplace_back();
   }
   step.phases = {{0, static_cast<uint32_t>(step.commands.size()), {}}};
   reserve_params(tables_, record::kParamsBytes);

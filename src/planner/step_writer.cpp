@@ -91,6 +91,17 @@ record::Command make_command(const ops::PlannedCommand& planned, const Resolved&
   return command;
 }
 
+record::Uses make_uses(const ops::PlannedCommand& planned, std::span<const uint32_t> roots) {
+  record::Uses uses;
+  const size_t count = planned.kernel ? planned.kernel->bindings.size() : 2;
+  for (size_t i = 0; i < count; ++i) {
+    const ops::Operand& operand = planned.operands[i];
+    const bool is_value = operand.kind == ops::Operand::Kind::value && operand.id < roots.size();
+    uses[i] = {is_value ? roots[operand.id] : record::kNone, operand.bytes};
+  }
+  return uses;
+}
+
 void StepWriter::upload(uint32_t source, uint64_t source_offset, uint32_t to, uint64_t to_offset, uint64_t size,
                         record::Convert convert) {
   record::Command command;
@@ -101,7 +112,7 @@ void StepWriter::upload(uint32_t source, uint64_t source_offset, uint32_t to, ui
   command.to_offset = to_offset;
   command.size = size;
   command.convert = convert;
-  step_.commands.push_back(command);
+  add(command);
 }
 
 void StepWriter::copy(uint32_t from, uint32_t to, uint64_t size) {
@@ -110,7 +121,7 @@ void StepWriter::copy(uint32_t from, uint32_t to, uint64_t size) {
   command.from = from;
   command.to = to;
   command.size = size;
-  step_.commands.push_back(command);
+  add(command);
 }
 
 void StepWriter::clear(uint32_t buffer, uint64_t size) {
@@ -118,7 +129,12 @@ void StepWriter::clear(uint32_t buffer, uint64_t size) {
   command.kind = record::CommandKind::clear;
   command.to = buffer;
   command.size = size;
+  add(command);
+}
+
+void StepWriter::add(const record::Command& command) {
   step_.commands.push_back(command);
+  step_.uses.push_back({record::Use{record::kNone, command.size}, record::Use{record::kNone, command.size}});
 }
 
 void StepWriter::add(const ops::PlannedCommand& planned, const Resolved& resolved, uint32_t node) {
@@ -129,6 +145,7 @@ void StepWriter::add(const ops::PlannedCommand& planned, const Resolved& resolve
   }
   step_.commands.push_back(
       make_command(planned, resolved, node, slot, step_.params.data() + size_t{slot} * record::kParamsBytes));
+  step_.uses.push_back(make_uses(planned, {}));
 }
 
 record::Step StepWriter::finish() {

@@ -57,6 +57,8 @@ class Interner {
 // One command in its final form. A dispatch's parameters go to `params`, its slot of kParamsBytes.
 record::Command make_command(const ops::PlannedCommand& planned, const Resolved& resolved, uint32_t node,
                              uint32_t params_slot, std::byte* params);
+// What it finds and leaves in its buffers. `roots` are those of the graph's layout; empty where there is no graph.
+record::Uses make_uses(const ops::PlannedCommand& planned, std::span<const uint32_t> roots);
 
 // Writes a Step from its start to its end, as loading and warming up need it.
 class StepWriter {
@@ -80,6 +82,7 @@ class StepWriter {
 
  private:
   void add(const ops::PlannedCommand& planned, const Resolved& resolved, uint32_t node);
+  void add(const record::Command& command);
 
   Interner interner_;
   record::Step step_;

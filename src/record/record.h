@@ -5,6 +5,7 @@
 // never needs to look anything up by content.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -83,10 +84,20 @@ struct Command {
   Convert convert = Convert::none;  // of an upload, whose size and from_offset count bytes before it
 };
 
+// The tensor that a command finds or leaves in a buffer. Tensors take turns in activation buffers, and a live tensor is
+// smaller than its buffer; drivers need neither, the check executor (record/check.h) follows both.
+struct Use {
+  uint32_t value = kNone;  // the graph's value whose bytes they are: of a view, the tensor that it views
+  uint64_t bytes = 0;      // live
+};
+// Of a dispatch: a Use a binding. Of a copy: `from`, then `to`. Of a write, clear or upload: `to`.
+using Uses = std::array<Use, kMaxBindings>;
+
 // Bytes to bring back to the host when a phase is done: [0, size) of a buffer.
 struct ReadBack {
   uint32_t buffer = 0;
-  uint64_t size = 0;  // bytes, rounded up to 4
+  uint64_t size = 0;       // bytes, rounded up to 4
+  uint32_t value = kNone;  // as in Use
 };
 
 // Commands [first, first + count) and then what the host must read before the next phase can be planned.
@@ -111,6 +122,7 @@ struct DirtyRange {
 
 struct Step {
   std::vector<Command> commands;
+  std::vector<Uses> uses;  // of each command
   std::vector<Phase> phases;
   std::vector<std::byte> params;  // kParamsBytes a slot
   DirtyRange dirty_params;

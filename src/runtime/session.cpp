@@ -94,8 +94,9 @@ record::Step& Session::commit() {
   phase.read_backs.clear();
   if (waits_for_) {
     const TensorValue& tensor = *method().graph.tensor(*waits_for_);
-    phase.read_backs.push_back(
-        {planner_.buffer(*waits_for_), round_up(live_bytes(tensor, planner_.shape(*waits_for_)), 4)});
+    phase.read_backs.push_back({planner_.buffer(*waits_for_),
+                                round_up(live_bytes(tensor, planner_.shape(*waits_for_)), 4),
+                                method().layout.root[*waits_for_]});
   } else {
     add_output_read_backs(phase);
   }
@@ -106,7 +107,8 @@ void Session::add_output_read_backs(record::Phase& phase) {
   for (ValueId output : method().graph.outputs) {
     const TensorValue* tensor = method().graph.tensor(output);
     if (!tensor) continue;
-    phase.read_backs.push_back({planner_.buffer(output), round_up(live_bytes(*tensor, planner_.shape(output)), 4)});
+    phase.read_backs.push_back({planner_.buffer(output), round_up(live_bytes(*tensor, planner_.shape(output)), 4),
+                                method().layout.root[output]});
   }
 }
 
