@@ -1,5 +1,7 @@
 #include "ops/packing.h"
 
+#include "ops/linear/q4_packing.h"
+
 namespace sconce::ops {
 namespace {
 
@@ -11,6 +13,8 @@ uint64_t raw_bytes(const Shape& shape, Dtype dtype, uint32_t rows) {
 
 constexpr PackingInfo kPackings[] = {
     {"raw", raw_bytes, nullptr},
+    {"q4_blocks", q4_packed_bytes, pack_q4},
+    {"q4_blocks_high_first", q4_packed_bytes, pack_q4_high_first},
 };
 
 }  // namespace

@@ -15,8 +15,9 @@ namespace sconce::ops {
 class NodePlan;
 
 enum class Packing : uint8_t {
-  raw,        // as stored in the program
-  q4_blocks,  // 4-bit rows in blocks of 32 elements, interleaved by row: linear/q4_pack.wgsl
+  raw,                   // as stored in the program
+  q4_blocks,             // 4-bit rows in blocks of 32 weights, interleaved by row: linear/q4_pack.wgsl
+  q4_blocks_high_first,  // the same, from bytes that hold the earlier weight in their high nibble
 };
 
 // Rows [first_row, first_row + rows) of a constant in its packed form: one buffer. A constant has several parts when it
@@ -45,6 +46,6 @@ struct PackingInfo {
 };
 
 const PackingInfo& packing_info(Packing packing);
-inline constexpr size_t kPackingCount = 2;
+inline constexpr size_t kPackingCount = 3;
 
 }  // namespace sconce::ops

@@ -1,0 +1,11 @@
+// Products with a matrix: linears over 4-bit weights, and f32 products of any two operands.
+#pragma once
+
+#include "ops/contract.h"
+
+namespace sconce::ops {
+
+Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan);
+Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan);
+
+}  // namespace sconce::ops
