@@ -1,0 +1,112 @@
+#include "ops/rope/rope.h"
+
+#include "kernels.h"
+
+namespace sconce::ops {
+namespace {
+
+// Queries and keys that turn together, and the tables of cosines and sines, whose rows are positions.
+struct RotaryCall {
+  TensorArg xq, xk, cos, sin;
+  uint64_t steps = 0;  // tokens of each sequence in the batch
+  uint64_t head_size = 0;
+};
+
+Result<RotaryCall> read_rotary_call(const Call& call) {
+  RotaryCall rotary;
+  SCONCE_TRY(rotary.xq, call.tensor(0, Dtype::f32));
+  SCONCE_TRY(rotary.xk, call.tensor(1, Dtype::f32));
+  SCONCE_TRY(rotary.cos, call.tensor(2, Dtype::f32));
+  SCONCE_TRY(rotary.sin, call.tensor(3, Dtype::f32));
+  const Shape& q = rotary.xq.shape;
+  const Shape& k = rotary.xk.shape;
+  SCONCE_CHECK(q.rank() >= 3 && k.rank() == q.rank(),
+               "Queries of shape {} and keys of shape {} must both be [..., tokens, heads, head size].", q, k);
+  bool agree = true;
+  for (size_t d = 0; d < q.rank(); ++d) agree = agree && (d == q.rank() - 2 || q[d] == k[d]);
+  SCONCE_CHECK(agree, "Queries of shape {} and keys of shape {} may differ only in their number of heads.", q, k);
+  SCONCE_CHECK(q.back() % 2 == 0, "The head size {} is odd, so its elements do not form pairs.", q.back());
+  SCONCE_CHECK(rotary.cos.rank() == 2 && rotary.cos.shape == rotary.sin.shape,
+               "The tables of cosines {} and sines {} must have one shape [positions, angles].", rotary.cos.shape,
+               rotary.sin.shape);
+  rotary.steps = static_cast<uint64_t>(q[q.rank() - 3]);
+  rotary.head_size = static_cast<uint64_t>(q.back());
+  return rotary;
+}
+
+Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, uint64_t first_position, bool halves,
+                           NodePlan& plan) {
+  const Shape& table = rotary.cos.shape;
+  SCONCE_CHECK(first_position + rotary.steps <= static_cast<uint64_t>(table[0]),
+               "{} tokens from position {} on pass the {} positions of the rotary tables.", rotary.steps,
+               first_position, table[0]);
+  SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
+  SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
+  const uint64_t q_pairs = rotary.xq.numel() / 2, k_pairs = rotary.xk.numel() / 2;
+  const size_t heads_dim = rotary.xq.rank() - 2;
+  return plan.dispatch(kernels::rotate_heads{.xq = rotary.xq,
+                                             .xk = rotary.xk,
+                                             .cos_table = rotary.cos,
+                                             .sin_table = rotary.sin,
+                                             .q = q,
+                                             .k = k,
+                                             .q_pairs = static_cast<uint32_t>(q_pairs),
+                                             .k_pairs = static_cast<uint32_t>(k_pairs),
+                                             .q_heads = static_cast<uint32_t>(rotary.xq.shape[heads_dim]),
+                                             .k_heads = static_cast<uint32_t>(rotary.xk.shape[heads_dim]),
+                                             .head_size = static_cast<uint32_t>(rotary.head_size),
+                                             .rotary = static_cast<uint32_t>(rotary_size),
+                                             .angles = static_cast<uint32_t>(table[1]),
+                                             .steps = static_cast<uint32_t>(rotary.steps),
+                                             .first_position = static_cast<uint32_t>(first_position),
+                                             .halves = halves},
+                       div_ceil(q_pairs + k_pairs, 64));
+}
+
+}  // namespace
+
+// et_vk.apply_rotary_emb(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [>= S, D/2], sin) -> [q, k]
+// Pairs are neighbours (2i, 2i + 1); row s of the tables holds the angles of token s.
+Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call));
+  const auto angles = static_cast<uint64_t>(rotary.cos.shape[1]);
+  SCONCE_CHECK(2 * angles == rotary.head_size, "The rotary tables have {} angles, but heads of {} elements need {}.",
+               angles, rotary.head_size, rotary.head_size / 2);
+  return plan_rotation(rotary, rotary.head_size, 0, /*halves=*/false, plan);
+}
+
+// et_vk.apply_rotary_emb_hf(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [P, R], sin, start_pos) -> [q, k]
+// Pairs are (i, i + R/2) of the first R elements of a head, the others pass through; row start_pos + s of the tables
+// holds the angles of token s.
+Result<void> plan_apply_rotary_emb_hf(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call));
+  SCONCE_TRY(int64_t position, call.integer(4));
+  const auto size = static_cast<uint64_t>(rotary.cos.shape[1]);
+  SCONCE_CHECK(size % 2 == 0 && size <= rotary.head_size,
+               "The rotary tables turn {} elements, but they must turn an even number of a head's {}.", size,
+               rotary.head_size);
+  SCONCE_CHECK(position >= 0 && position <= rotary.cos.shape[0],
+               "Position {} lies outside the {} positions of the rotary tables.", position, rotary.cos.shape[0]);
+  return plan_rotation(rotary, size, static_cast<uint64_t>(position), /*halves=*/true, plan);
+}
+
+// et_vk.apply_rotary_emb_interleaved(x [B, N, C], freqs, N rows of C/2 pairs (cos, sin)) -> y, shaped like x
+Result<void> plan_apply_rotary_emb_interleaved(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(TensorArg x, call.tensor(0, Dtype::f32));
+  SCONCE_TRY(TensorArg freqs, call.tensor(1, Dtype::f32));
+  SCONCE_CHECK(x.rank() == 3 && x.shape[2] % 2 == 0,
+               "The input has shape {}, but [batch, rows, an even number of elements] is needed.", x.shape);
+  const auto row_elements = static_cast<uint64_t>(x.shape[1] * x.shape[2]);
+  SCONCE_CHECK(freqs.numel() >= row_elements, "The angles have shape {}, too few for the {} rows of {}.", freqs.shape,
+               x.shape[1], x.shape[2]);
+  SCONCE_TRY(Operand y, plan.output(0, x.shape));
+  const uint64_t pairs = x.numel() / 2;
+  return plan.dispatch(kernels::rotate_interleaved{.x = x,
+                                                   .freqs = freqs,
+                                                   .y = y,
+                                                   .pairs = static_cast<uint32_t>(pairs),
+                                                   .freq_pairs = static_cast<uint32_t>(row_elements / 2)},
+                       div_ceil(pairs, 64));
+}
+
+}  // namespace sconce::ops
