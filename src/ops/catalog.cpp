@@ -2,15 +2,33 @@
 // A line an operator, sorted by name within each family.
 #include <algorithm>
 
+#include "ops/attention/attention.h"
 #include "ops/contract.h"
+#include "ops/embedding/embedding.h"
+#include "ops/linear/linear.h"
 #include "ops/norm/norm.h"
+#include "ops/rope/rope.h"
 
 namespace sconce::ops {
 namespace {
 
 constexpr OperatorInfo kOperators[] = {
+    // attention
+    {"et_vk.sdpa.default", plan_sdpa, {}},
+    {"sdpa_with_kv_cache.default", plan_sdpa_with_kv_cache, {.writes = {3, 4}}},
+    {"update_cache.default", plan_update_cache, {.writes = {1, -1}}},
+    // embedding
+    {"aten.embedding.default", plan_embedding, {}},
+    {"et_vk.embedding_q4gsw.default", plan_q4_embedding, {}},
+    // linear
+    {"et_vk.linear_q4gsw.default", plan_linear_q4gsw, {}},
+    {"et_vk.linear_qcs4w.default", plan_linear_qcs4w, {}},
     // norm
     {"et_vk.rms_norm.default", plan_rms_norm, {}},
+    // rope
+    {"et_vk.apply_rotary_emb.default", plan_apply_rotary_emb, {}},
+    {"et_vk.apply_rotary_emb_hf.default", plan_apply_rotary_emb_hf, {}},
+    {"et_vk.apply_rotary_emb_interleaved.default", plan_apply_rotary_emb_interleaved, {}},
 };
 
 }  // namespace

@@ -1,0 +1,26 @@
+// Writes the rows of new keys and values into their caches.
+//
+// k, v: [count] elements; k_cache, v_cache: caches whose elements [offset, offset + count) are replaced.
+// One invocation an element of both.
+// use: grid
+
+@group(0) @binding(0) var<storage, read> k: array<f32>;
+@group(0) @binding(1) var<storage, read> v: array<f32>;
+@group(0) @binding(2) var<storage, read_write> k_cache: array<f32>;
+@group(0) @binding(3) var<storage, read_write> v_cache: array<f32>;
+
+struct Params {
+  count: u32,
+  offset: u32,
+}
+@group(1) @binding(0) var<uniform> params: Params;
+
+@compute @workgroup_size(64)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let i = grid_index(workgroup, workgroups) * 64u + lane;
+  if (i < params.count) {
+    k_cache[params.offset + i] = k[i];
+    v_cache[params.offset + i] = v[i];
+  }
+}

@@ -1,0 +1,24 @@
+// The dispatches of attention, apart from the operators that describe it in their own ways.
+#pragma once
+
+#include "ops/contract.h"
+
+namespace sconce::ops {
+
+// Operands, sizes and strides (in elements) of one attention; see attention.wgsl.
+struct Attention {
+  Operand q, k, v, mask, output;
+  uint64_t tokens = 0;  // queries of a head
+  uint64_t keys = 0;
+  bool causal = false;
+  uint64_t first_position = 0;       // of query 0, when causal
+  uint64_t kv_heads = 0, group = 1;  // query heads = kv_heads * group
+  uint64_t head_size = 0;
+  uint64_t q_token = 0, q_head = 0, kv_token = 0, kv_head = 0;
+  double scale = 1;
+};
+
+// One dispatch; or two when few queries meet many keys, so that ranges of the keys are worked on in parallel.
+Result<void> plan_attention(const Attention& attention, const record::Capabilities& capabilities, NodePlan& plan);
+
+}  // namespace sconce::ops
