@@ -2,7 +2,9 @@
 // project's set-up; SCONCE_MODEL_DIR names another place. Goldens: transformers 5.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 #include "text/model_directory.h"
 
