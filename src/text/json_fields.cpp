@@ -1,9 +1,7 @@
 #include "text/json_fields.h"
 
-#include <fstream>
-#include <system_error>
-
 #include "base/error.h"
+#include "io/files.h"
 
 namespace sconce {
 namespace {
@@ -28,24 +26,13 @@ std::string shown(const Json& value) {
 
 }  // namespace
 
-Result<std::string> read_file(const std::filesystem::path& path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error))
-    return fail(ErrorCode::not_found, "The file {} does not exist.", path.string());
-  auto size = std::filesystem::file_size(path, error);
-  if (error) return fail(ErrorCode::io, "The file {} is not readable: {}.", path.string(), error.message());
-  if (size > kMaxFileBytes)
-    return fail(ErrorCode::corrupt_file, "The file {} has {} bytes; a text file of a model has at most {}.",
-                path.string(), size, kMaxFileBytes);
-  std::string bytes(size, '\0');
-  std::ifstream file(path, std::ios::binary);
-  if (!file.read(bytes.data(), static_cast<std::streamsize>(size)))
-    return fail(ErrorCode::io, "The file {} is not readable; check its permissions.", path.string());
-  return bytes;
+Result<std::string> read_text(const std::filesystem::path& path) {
+  SCONCE_TRY(auto bytes, io::read_file(path, kMaxFileBytes));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
 Result<Json> read_json_object(const std::filesystem::path& path) {
-  SCONCE_TRY(std::string text, read_file(path));
+  SCONCE_TRY(std::string text, read_text(path));
   bool too_deep = false;
   auto within_depth = [&](int depth, Json::parse_event_t, Json&) {
     too_deep |= depth > kMaxDepth;

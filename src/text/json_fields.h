@@ -11,10 +11,10 @@
 
 namespace sconce {
 
-// The bytes of a file of up to 256 MiB. Errors: not_found, io, and corrupt_file for a larger one.
-Result<std::string> read_file(const std::filesystem::path& path);
+// The bytes of a file of up to 256 MiB. Errors: not_found, io.
+Result<std::string> read_text(const std::filesystem::path& path);
 
-// A file that holds one JSON object. Errors: those of read_file, and corrupt_file.
+// A file that holds one JSON object. Errors: those of read_text, and corrupt_file.
 Result<nlohmann::json> read_json_object(const std::filesystem::path& path);
 
 // The fields of an object. A field that is missing or null is empty; one of another kind or outside its range is a

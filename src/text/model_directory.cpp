@@ -36,7 +36,7 @@ Result<Tokenizer> read_tokenizer(const Path& directory) {
                 "The model directory {} has no tokenizer.json; copy the one that the model was published with, or "
                 "export the model again.",
                 directory.string());
-  SCONCE_TRY(std::string json, read_file(file));
+  SCONCE_TRY(std::string json, read_text(file));
   return in_file(Tokenizer::load(json), file);
 }
 
@@ -72,7 +72,7 @@ Result<std::optional<ChatTemplate>> read_chat_template(const Path& directory, co
   Path file = directory / "chat_template.jinja";
   std::optional<std::string> source;
   if (file_exists(file)) {
-    SCONCE_TRY(source, read_file(file));
+    SCONCE_TRY(source, read_text(file));
   } else {
     file = directory / "tokenizer_config.json";
     source = template_in(config);
