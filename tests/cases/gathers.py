@@ -4,22 +4,17 @@ import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers et_vk
 import torch
 import torch.nn.functional as F
 
-from tools.fixtures.case import EXACT, F32, Case, fn, integers, noise
+from tools.fixtures.case import EXACT, F32, Case, fn, integers, noise, several
 
 
-def picked(name, shape, dim, index, dtype=torch.int64):
-    """index_select with a given index tensor."""
-    return Case(
-        name,
-        fn(lambda x, i: x.index_select(dim, i)),
-        lambda: (noise(*shape), torch.tensor(index, dtype=dtype)),
-        tolerance=EXACT,
-    )
+def picked(name, shape, dim, *indices, dtype=torch.int64):
+    """index_select of one tensor with several index tensors."""
 
+    def select(x, *indices):
+        return tuple(x.index_select(dim, index) for index in indices)
 
-def indexed(name, length, index):
-    """x[index] of a vector."""
-    return Case(name, fn(lambda x, i: x[i]), lambda: (noise(length), torch.tensor(index)), tolerance=EXACT)
+    inputs = lambda: (noise(*shape), *(torch.tensor(index, dtype=dtype) for index in indices))
+    return Case(name, fn(select), inputs, tolerance=EXACT)
 
 
 class Table(torch.nn.Module):
@@ -38,10 +33,10 @@ class Table(torch.nn.Module):
 INDICES = [
     picked("index_select_vector", (5,), 0, [0, 2, 4, 1]),
     picked("index_select_rows", (4, 7), 0, [3, 0, 1]),
-    picked("index_select_columns", (4, 7), 1, [5, 2, 0, 2]),
+    picked("index_select_columns", (4, 7), 1, [5, 2, 0, 2], [6], [0, 1, 2, 3, 4, 5, 6]),
     picked("index_select_middle", (3, 5, 7), 1, [4, 0, 2]),
     picked("index_select_last", (3, 5, 7), 2, [6, 1, 4]),
-    picked("index_select_int32", (4, 7), 1, [5, 2, 0, 2], torch.int32),
+    picked("index_select_int32", (4, 7), 1, [5, 2, 0, 2], dtype=torch.int32),
     Case(
         "index_select_live",
         fn(lambda x, i: x.index_select(0, i)),
@@ -50,10 +45,12 @@ INDICES = [
         ((31, 40), (5, 40), (31, 1), (1, 3), (7, 0), (31, 40)),
         EXACT,
     ),
-    indexed("index_vector", 16, [0, 15, 7, 7, 2]),
-    indexed("index_reversed", 8, list(range(7, -1, -1))),
-    indexed("index_ends", 32, [31, 0, 16]),
-    indexed("index_repeats", 4, [2, 2, 2, 2, 0, 1]),
+    Case(
+        "index",
+        fn(lambda x, *indices: tuple(x[index] for index in indices)),
+        lambda: (noise(32), *map(torch.tensor, ([0, 15, 7, 7, 2], list(range(7, -1, -1)), [31, 0, 16], [2, 2, 2, 2, 0, 1]))),
+        tolerance=EXACT,
+    ),
     Case(
         "index_live",
         fn(lambda x, i: x[i]),
@@ -97,23 +94,14 @@ def shuffled(name, ratio, *shape):
     return Case(name, fn(lambda x: F.pixel_shuffle(x, ratio)), lambda: (noise(*shape),), tolerance=EXACT)
 
 
-def nearest(name, factor, *shape, **options):
-    return Case(
-        name,
-        fn(lambda x: F.interpolate(x, scale_factor=factor, mode="nearest")),
-        lambda: (noise(*shape),),
-        tolerance=EXACT,
-        **options,
-    )
+def resized(name, shape, *modes, tolerance=F32, **options):
+    """An image at several factors: modes are (factor, align_corners), or (factor,) for the nearest pixel."""
 
+    def resize(factor, align=None):
+        mode = "nearest" if align is None else "bilinear"
+        return lambda x: F.interpolate(x, scale_factor=factor, mode=mode, align_corners=align)
 
-def bilinear(name, factor, align, *shape, **options):
-    return Case(
-        name,
-        fn(lambda x: F.interpolate(x, scale_factor=factor, mode="bilinear", align_corners=align)),
-        lambda: (noise(*shape),),
-        **options,
-    )
+    return Case(name, several(*(resize(*mode) for mode in modes)), lambda: (noise(*shape),), tolerance=tolerance, **options)
 
 
 def sampled(name, image, grid):
@@ -142,15 +130,14 @@ IMAGES = [
         (9, 2, 1, 0, 9),
         EXACT,
     ),
-    nearest("nearest_two", 2, 1, 8, 36, 36, large=True),
-    nearest("nearest_two_large", 2, 1, 8, 72, 72, large=True),
-    nearest("nearest_odd", 2, 1, 4, 5, 7),
-    nearest("nearest_fraction", 1.6, 1, 2, 5, 5),
-    bilinear("bilinear_two", 2, False, 1, 8, 36, 36, large=True),
-    bilinear("bilinear_fraction", 1.6, False, 1, 2, 5, 5),
-    bilinear("bilinear_odd", 2, False, 1, 4, 5, 7),
-    bilinear("bilinear_aligned", 2, True, 1, 4, 7, 7),
-    bilinear("bilinear_aligned_fraction", 1.6, True, 1, 2, 5, 5),
+    resized("nearest", (1, 4, 5, 7), (2,), tolerance=EXACT),
+    resized("nearest_fraction", (1, 2, 5, 5), (1.6,), tolerance=EXACT),
+    resized("nearest_36", (1, 8, 36, 36), (2,), tolerance=EXACT, large=True),
+    resized("nearest_72", (1, 8, 72, 72), (2,), tolerance=EXACT, large=True),
+    resized("bilinear", (1, 4, 5, 7), (2, False), (2, True)),
+    resized("bilinear_fraction", (1, 2, 5, 5), (1.6, False), (1.6, True)),
+    resized("bilinear_square", (1, 4, 7, 7), (2, True)),
+    resized("bilinear_36", (1, 8, 36, 36), (2, False), large=True),
     sampled("grid_sampler", (1, 2, 4, 4), (1, 3, 3, 2)),
     sampled("grid_sampler_odd", (1, 1, 3, 5), (1, 4, 4, 2)),
     sampled("grid_sampler_batch", (2, 3, 4, 4), (2, 2, 6, 2)),

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from tools.fixtures.case import ACCUMULATED, F32, Case, Function, Sweep, fn, noise, ramp
+from tools.fixtures.case import ACCUMULATED, F32, Case, Function, Sweep, fn, noise, ramp, several
 
 LENGTHS = (37, 5, 1, 36, 0, 37)
 
@@ -128,47 +128,47 @@ LAYER_NORMS = [
 ]
 
 
-def reduced(name, function, shape, live=LENGTHS):
-    return Case(name, fn(function), lambda s: (noise(*shape(s)),), {"s": 37}, live)
+def reduced(name, shape, *functions, live=LENGTHS):
+    """Functions of one tensor with the shape shape(s), an output each."""
+    return Case(name, several(*functions), lambda s: (noise(*shape(s)),), {"s": 37}, live)
 
+
+def both(*arguments, **options):
+    """The mean and the sum with the same arguments."""
+    return (lambda x: x.mean(*arguments, **options)), (lambda x: x.sum(*arguments, **options))
+
+
+FILLED = (37, 5, 1, 36, 37)
 
 REDUCTIONS = [
-    case
-    for op, function in (("mean", torch.mean), ("sum", torch.sum))
-    for case in (
-        reduced(f"{op}_last", lambda x, f=function: f(x, -1), lambda s: (s, 3, 33)),
-        reduced(f"{op}_last_keepdim", lambda x, f=function: f(x, -1, keepdim=True), lambda s: (s, 3, 33)),
-        reduced(f"{op}_first", lambda x, f=function: f(x, 0), lambda s: (5, s, 3)),
-        reduced(f"{op}_middle_keepdim", lambda x, f=function: f(x, 1, keepdim=True), lambda s: (s, 7, 6)),
-        reduced(f"{op}_two_dims", lambda x, f=function: f(x, (1, 2)), lambda s: (s, 7, 6)),
-        reduced(f"{op}_two_dims_keepdim", lambda x, f=function: f(x, (-1, -2), keepdim=True), lambda s: (2, s, 7, 6)),
-        reduced(f"{op}_dims_apart", lambda x, f=function: f(x, (0, 2)), lambda s: (4, s, 6)),
-        reduced(f"{op}_over_the_live_dim", lambda x, f=function: f(x, 1), lambda s: (3, s, 5), (37, 5, 1, 36, 37)),
-    )
-] + [
-    reduced("sum_over_an_empty_dim", lambda x: x.sum(1), lambda s: (3, s, 5), (0, 37, 0)),
-    reduced("mul_by_the_mean", lambda x: x * x.mean(-1, keepdim=True), lambda s: (1, s, 24), (37, 20, 1, 36, 37)),
-    reduced("mean_of_a_chain", lambda x: x - (x * x).mean(-1, keepdim=True).sqrt(), lambda s: (2, s, 24)),
+    reduced("reduce_last", lambda s: (s, 3, 33), *both(-1), *both(-1, keepdim=True)),
+    reduced("reduce_first", lambda s: (5, s, 3), *both(0), *both(0, keepdim=True)),
+    reduced("reduce_middle", lambda s: (s, 7, 6), *both(1), *both(1, keepdim=True)),
+    reduced("reduce_two_dims", lambda s: (2, s, 7, 6), *both((2, 3)), *both((-1, -2), keepdim=True)),
+    reduced("reduce_dims_apart", lambda s: (4, s, 6), *both((0, 2)), *both((0, 2), keepdim=True)),
+    reduced("reduce_the_live_dim", lambda s: (3, s, 5), *both(1), *both(1, keepdim=True), live=FILLED),
+    reduced("sum_over_an_empty_dim", lambda s: (3, s, 5), lambda x: x.sum(1), live=(0, 37, 0)),
+    reduced("mul_by_the_mean", lambda s: (1, s, 24), lambda x: x * x.mean(-1, keepdim=True), live=(37, 20, 1, 36, 37)),
+    reduced("mean_of_a_chain", lambda s: (2, s, 24), lambda x: x - (x * x).mean(-1, keepdim=True).sqrt()),
     widths("sum_widths", lambda width: Function(lambda x: x.sum(-1)), 3, WIDTHS),
     widths("sum_wide", lambda width: Function(lambda x: x.sum(-1)), 1, WIDE + (8192,)),
 ]
 
+
+
+def softmaxes(dim):
+    return (lambda x: F.softmax(x, dim)), (lambda x: F.log_softmax(x, dim))
+
+
 SOFTMAXES = [
-    case
-    for op, function in (("softmax", F.softmax), ("log_softmax", F.log_softmax))
-    for case in (
-        reduced(f"{op}_last", lambda x, f=function: f(x, -1), lambda s: (s, 33)),
-        reduced(f"{op}_middle", lambda x, f=function: f(x, 1), lambda s: (s, 7, 5)),
-        reduced(f"{op}_first", lambda x, f=function: f(x, 0), lambda s: (6, s)),
-        reduced(f"{op}_over_the_live_dim", lambda x, f=function: f(x, -1), lambda s: (5, s), (37, 5, 1, 36, 37)),
-        Case(
-            f"{op}_large_values",
-            fn(lambda x, f=function: f(x, -1)),
-            lambda: (noise(4, 65, low=-300, high=300),),
-        ),
-        widths(f"{op}_widths", lambda width, f=function: Function(lambda x: f(x, -1)), 2, WIDTHS),
-        widths(f"{op}_wide", lambda width, f=function: Function(lambda x: f(x, -1)), 1, WIDE),
-    )
+    reduced("softmax_last", lambda s: (s, 33), *softmaxes(-1)),
+    reduced("softmax_middle", lambda s: (s, 7, 5), *softmaxes(1)),
+    reduced("softmax_first", lambda s: (6, s), *softmaxes(0)),
+    reduced("softmax_the_live_dim", lambda s: (5, s), *softmaxes(-1), live=FILLED),
+    Case("softmax_large_values", several(*softmaxes(-1)), lambda: (noise(4, 65, low=-300, high=300),)),
+    widths("softmax_widths", lambda width: Function(softmaxes(-1)[0]), 2, WIDTHS),
+    widths("softmax_wide", lambda width: Function(softmaxes(-1)[0]), 1, WIDE),
+    widths("log_softmax_widths", lambda width: Function(softmaxes(-1)[1]), 2, WIDTHS),
 ]
 
 CASES = RMS_NORMS + LAYER_NORMS + REDUCTIONS + SOFTMAXES

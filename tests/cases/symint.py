@@ -1,0 +1,134 @@
+"""Sizes and positions that are computed in the program: SymInts from shapes, inputs and arithmetic."""
+
+import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers et_vk
+import torch
+
+from tools.fixtures.case import EXACT, F32, Case, Fails, fn, integers, noise, ramp
+
+
+def at(position):
+    return torch.tensor([position])
+
+
+def window(x, input_pos):
+    """Eight rows from a position that the host gives."""
+    start = input_pos[0].item()
+    torch._check(start >= 0)
+    torch._check(start <= x.shape[0] - 8)
+    return x.narrow(0, start, 8)
+
+
+def window_of_the_length_of(x, y, input_pos):
+    """As many rows as y has, from a position that the host gives: start and end are SymInts."""
+    start = input_pos[-1].item()
+    torch._check(start >= 0)
+    torch._check(start + y.shape[0] <= x.shape[0])
+    return x.narrow(0, start, y.shape[0]) + y
+
+
+def up_to(x, input_pos):
+    end = input_pos[0].item()
+    torch._check(end >= 0)
+    torch._check(end <= x.shape[1])
+    return x[:, :end]
+
+
+SHAPES = [
+    Case("half_of_the_rows", fn(lambda x: x[: x.shape[0] // 2]), lambda s: (noise(s, 6),), {"s": (2, 33)}, (33, 2, 7, 32, 33), EXACT),
+    Case("all_but_three", fn(lambda x: x[: x.shape[0] - 3]), lambda s: (noise(s, 6),), {"s": (4, 33)}, (33, 4, 7, 32, 33), EXACT),
+    Case(
+        "from_the_middle",
+        fn(lambda x: x[x.shape[0] // 2 :]),
+        lambda s: (noise(s, 6),),
+        {"s": (2, 33)},
+        (33, 2, 7, 32, 33),
+        EXACT,
+    ),
+    Case(
+        "products_of_sizes",
+        fn(lambda x: x.reshape(x.shape[0] * x.shape[1], 6) + 0.5),
+        lambda b, s: (noise(b, s, 6),),
+        {"b": 5, "s": 33},
+        ((5, 33), (1, 33), (5, 1), (3, 8), (5, 33)),
+    ),
+    Case(
+        "sum_of_sizes",
+        fn(lambda x, y: torch.cat((x, y)).reshape(x.shape[0] + y.shape[0], 2, 3) + 0.5),
+        lambda s, t: (noise(s, 6), noise(t, 6, seed=1)),
+        {"s": 9, "t": 12},
+        ((9, 12), (1, 12), (9, 1), (4, 7), (9, 12)),
+    ),
+    Case(
+        "size_of_an_intermediate",
+        fn(lambda x, y: torch.cat((x, y.sigmoid())).tanh()[: (x.shape[0] + y.shape[0]) // 2].reshape(-1, 3)),
+        lambda s, t: (noise(s, 6), noise(t, 6, seed=1)),
+        {"s": (2, 9), "t": (2, 12)},
+        ((9, 12), (2, 12), (9, 2), (4, 7), (9, 12)),
+    ),
+]
+
+POSITIONS = [
+    Case("window", fn(window), lambda position: (noise(40, 6), at(position)), live=(0, 7, 32, 1, 31), tolerance=EXACT),
+    Case(
+        "window_of_a_live_length",
+        fn(window_of_the_length_of),
+        lambda s, position: (noise(40, 6), noise(s, 6, seed=1), at(position)),
+        {"s": 24},
+        ((24, 0), (1, 24), (1, 39), (7, 3), (24, 16), (3, 37)),
+    ),
+    Case(
+        "window_in_int32",
+        fn(window),
+        lambda position: (noise(40, 6), at(position).int()),
+        live=(0, 7, 32),
+        tolerance=EXACT,
+    ),
+    Case("up_to_a_position", fn(up_to), lambda end: (noise(3, 20), at(end)), live=(20, 1, 7, 0, 19, 20), tolerance=EXACT),
+    Case(
+        "last_of_a_live_position_list",
+        fn(lambda x, p: window(x, p[-1:])),
+        lambda n, position: (noise(40, 6), torch.arange(n) - n + 1 + position),
+        {"n": (1, 6)},
+        ((6, 7), (1, 0), (3, 32), (6, 5)),
+        EXACT,
+    ),
+]
+
+
+class UpTo(torch.nn.Module):
+    """A SymInt that is itself an input of the method."""
+
+    def forward(self, x, n: int):
+        return x[:, :n].sigmoid()
+
+
+INPUTS = [
+    Case("int_input", UpTo, lambda n: (ramp(3, 20), n), {"n": (2, 19)}, (19, 2, 7, 19)),
+]
+
+
+class Constants(torch.nn.Module):
+    """Sums with constants; `tied` ones have equal bytes and share one entry of the file."""
+
+    def __init__(self, *constants):
+        super().__init__()
+        self.constants = torch.nn.ParameterList(constants)
+
+    def forward(self, x):
+        for constant in self.constants:
+            x = x + constant
+        return x
+
+
+def counted(scale=1.0, offset=0.0):
+    return torch.arange(16.0).reshape(4, 4) * scale + offset
+
+
+PREPACK = [
+    Case("one_constant", lambda: Constants(counted()), lambda: (ramp(4, 4),)),
+    Case("two_constants", lambda: Constants(counted(), counted(0.5, -3.0)), lambda: (ramp(4, 4),)),
+    Case("tied_constants", lambda: Constants(counted(), counted()), lambda: (ramp(4, 4),)),
+    Case("zero_constant", lambda: Constants(torch.zeros(4, 4)), lambda: (ramp(4, 4),)),
+]
+
+CASES = SHAPES + POSITIONS + INPUTS + PREPACK
