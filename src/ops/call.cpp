@@ -18,6 +18,11 @@ bool Call::is_null(size_t i) const {
   return v == nullptr || std::holds_alternative<graph::Null>(*v);
 }
 
+bool Call::is_tensor(size_t i) const {
+  const Value* v = value(i);
+  return v != nullptr && std::holds_alternative<graph::TensorValue>(*v);
+}
+
 std::unexpected<Error> Call::wrong_kind(size_t i, const char* expected) const {
   const Value* v = value(i);
   return fail(ErrorCode::unsupported, "Argument {} is a {} where {} needs a {}.", i,
@@ -52,15 +57,27 @@ Result<std::optional<TensorArg>> Call::optional_tensor(size_t i, Dtype dtype) co
   return tensor;
 }
 
-Result<std::vector<TensorArg>> Call::tensors(size_t i) const {
+Result<std::vector<std::optional<TensorArg>>> Call::optional_tensors(size_t i) const {
   const Value* v = value(i);
   const auto* list = v ? std::get_if<graph::ValueList>(v) : nullptr;
   if (!list) return wrong_kind(i, "list of tensors");
-  std::vector<TensorArg> result;
+  std::vector<std::optional<TensorArg>> result;
   for (ValueId id : list->items) {
     const graph::TensorValue* tensor = graph_.tensor(id);
-    if (!tensor) return wrong_kind(i, "list of tensors");
-    result.push_back(tensor_arg(id, *tensor));
+    const bool absent =
+        id == graph::kNone || (id < graph_.values.size() && std::holds_alternative<graph::Null>(graph_.values[id]));
+    if (!tensor && !absent) return wrong_kind(i, "list of tensors");
+    result.push_back(tensor ? std::optional(tensor_arg(id, *tensor)) : std::nullopt);
+  }
+  return result;
+}
+
+Result<std::vector<TensorArg>> Call::tensors(size_t i) const {
+  SCONCE_TRY(auto all, optional_tensors(i));
+  std::vector<TensorArg> result;
+  for (auto& tensor : all) {
+    if (!tensor) return wrong_kind(i, "list of tensors without gaps");
+    result.push_back(*tensor);
   }
   return result;
 }
@@ -135,6 +152,15 @@ Result<std::vector<int64_t>> Call::integers(size_t i) const {
   SCONCE_TRY(int64_t single, integer(i));
   result.push_back(single);
   return result;
+}
+
+Result<std::vector<double>> Call::numbers(size_t i) const {
+  if (const Value* v = value(i); v != nullptr)
+    if (const auto* list = std::get_if<graph::RealList>(v)) return list->items;
+  if (const Value* v = value(i); v != nullptr && std::holds_alternative<double>(*v))
+    return std::vector<double>{std::get<double>(*v)};
+  SCONCE_TRY(auto whole, integers(i));
+  return std::vector<double>(whole.begin(), whole.end());
 }
 
 Result<std::span<const ConstantPart>> Call::constant_parts(size_t i, Packing packing) const {

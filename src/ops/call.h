@@ -54,13 +54,15 @@ class Call {
   // Arguments without the output, which is the last one of the node.
   size_t count() const { return node_.args.size() - 1; }
   bool is_null(size_t i) const;  // also true when there is no argument i
+  bool is_tensor(size_t i) const;
 
   // A tensor of any element type, or of the given one.
   Result<TensorArg> tensor(size_t i) const;
   Result<TensorArg> tensor(size_t i, Dtype dtype) const;
   // Nothing when the argument is null.
   Result<std::optional<TensorArg>> optional_tensor(size_t i, Dtype dtype) const;
-  Result<std::vector<TensorArg>> tensors(size_t i) const;  // a ValueList of tensors
+  Result<std::vector<TensorArg>> tensors(size_t i) const;                          // a ValueList of tensors
+  Result<std::vector<std::optional<TensorArg>>> optional_tensors(size_t i) const;  // some may be absent
 
   // The exporter stores equal numbers once, so `0` and `0.0` may share a value of either kind: all of these accept
   // both.
@@ -73,6 +75,8 @@ class Call {
   Result<std::string_view> text(size_t i) const;
   // IntList, ValueList of Ints and SymInts, or a single integer; empty when null.
   Result<std::vector<int64_t>> integers(size_t i) const;
+  // RealList, IntList or a single number; empty when null.
+  Result<std::vector<double>> numbers(size_t i) const;
 
   // A constant tensor in a packing. Ask for constants before reading SymInts: at load, a node whose SymInts are not
   // known yet is planned as far as it goes, and what it asked for is what will be uploaded.

@@ -28,6 +28,7 @@ class NodePlan {
   // Starts over for a node of the graph (null while constants are packed: then there are no outputs).
   void begin(const graph::Graph* graph, const graph::Node* node, const record::Capabilities& capabilities);
 
+  size_t output_count() const { return outputs_.size(); }
   // Sets the live shape of output i and gives the operand to write it. An error when a dim passes the output's bound.
   Result<Operand> output(size_t i, const Shape& shape);
   // The output is the input's bytes under another shape: a copy, unless the planner made them share one buffer.

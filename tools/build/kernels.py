@@ -9,6 +9,7 @@ kernel with typed members, so the two cannot disagree. What it reads, beside pla
   // variant: bias = false | true  const bias = false; a bool member `bias`
   // variant: op = add | mul       const op = op_add;  an enum member `op` (constants op_add, op_mul exist in the WGSL)
   // variant: Elem = f32 | f16     alias Elem = f32;   an enum member `elem` (an f16 alias also enables f16)
+  // variant: Unit = u32 | vec4u   the same: kernels that only move bits may move 16 bytes at once
   // limits: invocations = 64, workgroup_bytes = 1024, subgroups    what the check executor holds against a device
   enable subgroups;                hoisted
   @group(0) @binding(0) var<storage, read> x: array<f32>;           an Operand member `x`
@@ -24,7 +25,7 @@ import re
 import sys
 
 SCALARS = {"u32": "uint32_t", "i32": "int32_t", "f32": "float"}
-TYPES = {"f32", "f16", "u32", "i32"}
+TYPES = {"f32", "f16", "u32", "i32", "vec4u"}
 KIND_NAMES = {"type": "type", "bool": "number", "u32": "number", "enum": "name"}
 
 
