@@ -1,0 +1,112 @@
+"""Tests of tools/export that need no exporter: reading GGUF files and refusing what cannot be exported."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+import gguf
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from tools.export.errors import ExportError
+from tools.export.gguf_llama import LAYER_NAMES, find_packaged_gguf, open_llama
+
+SHAPES = {
+    "attn_q.weight": (16, 16),
+    "attn_k.weight": (8, 16),
+    "attn_v.weight": (8, 16),
+    "attn_output.weight": (16, 16),
+    "ffn_gate.weight": (24, 16),
+    "ffn_down.weight": (16, 24),
+    "ffn_up.weight": (24, 16),
+    "attn_norm.weight": (16,),
+    "ffn_norm.weight": (16,),
+}
+METADATA = {
+    "embedding_length": 16,
+    "feed_forward_length": 24,
+    "block_count": 1,
+    "attention.head_count": 4,
+    "attention.head_count_kv": 2,
+}
+
+
+def values(*shape):
+    return numpy.arange(numpy.prod(shape), dtype=numpy.float32).reshape(shape)
+
+
+def write(path, architecture="llama", without=(), **extra):
+    """A tiny GGUF file; `extra` are tensors with dots written as double underscores."""
+    writer = gguf.GGUFWriter(path, architecture)
+    for key, value in METADATA.items():
+        if key not in without:
+            writer.add_uint32(f"{architecture}.{key}", value)
+    writer.add_float32(f"{architecture}.attention.layer_norm_rms_epsilon", 1e-5)
+    writer.add_float32(f"{architecture}.rope.freq_base", 500000.0)
+    writer.add_uint32("tokenizer.ggml.bos_token_id", 1)
+    writer.add_uint32("tokenizer.ggml.eos_token_id", 2)
+    writer.add_uint32("tokenizer.ggml.eot_token_id", 7)
+    writer.add_tensor("token_embd.weight", values(20, 16))
+    writer.add_tensor("output_norm.weight", values(16))
+    for name, shape in SHAPES.items():
+        writer.add_tensor(f"blk.0.{name}", values(*shape))
+    for name, tensor in extra.items():
+        writer.add_tensor(name.replace("__", "."), tensor)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+class GgufLlamaTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "tiny.gguf"
+
+    def test_parameters_come_from_the_metadata(self):
+        llama = open_llama(write(self.path))
+        expected = {"dim": 16, "hidden_dim": 24, "n_heads": 4, "n_kv_heads": 2, "head_dim": 4, "n_layers": 1}
+        expected |= {"norm_eps": 1e-5, "rope_theta": 500000.0, "vocab_size": 20, "use_scaled_rope": False}
+        self.assertEqual(llama.params, expected | {"use_hf_rope": False})
+        self.assertEqual(llama.generation_config, {"eos_token_id": [2, 7], "bos_token_id": 1})
+
+    def test_tensors_keep_their_values_under_the_exporter_s_names(self):
+        weights = open_llama(write(self.path)).checkpoint()
+        for name, shape in SHAPES.items():
+            self.assertTrue(numpy.array_equal(weights[f"layers.0.{LAYER_NAMES[name]}"].numpy(), values(*shape)))
+        self.assertIs(weights["output.weight"], weights["tok_embeddings.weight"])
+
+    def test_an_output_of_its_own_is_not_tied(self):
+        weights = open_llama(write(self.path, output__weight=2 * values(20, 16))).checkpoint()
+        self.assertTrue(numpy.array_equal(weights["output.weight"].numpy(), 2 * values(20, 16)))
+
+    def test_scaled_rope_takes_its_factor_from_the_frequencies(self):
+        factors = numpy.array([1.0, 32.0], dtype=numpy.float32)
+        params = open_llama(write(self.path, rope_freqs__weight=factors)).params
+        self.assertEqual((params["use_scaled_rope"], params["rope_scale_factor"]), (True, 32))
+
+    def test_refusals_name_the_cause(self):
+        cases = {
+            "architecture 'qwen3'": lambda: open_llama(write(self.path, architecture="qwen3")),
+            "'llama.feed_forward_length'": lambda: open_llama(write(self.path, without=("feed_forward_length",))),
+            "blk.0.attn_q.bias": lambda: open_llama(write(self.path, blk__0__attn_q__bias=values(16))),
+            "There is no file": lambda: open_llama(self.path.with_name("absent.gguf")),
+            "not a readable GGUF file": lambda: open_llama(self.broken()),
+            "'no_such_package' is not installed": lambda: find_packaged_gguf("no_such_package"),
+        }
+        for cause, attempt in cases.items():
+            with self.subTest(cause), self.assertRaises(ExportError) as caught:
+                attempt()
+            self.assertIn(cause, str(caught.exception))
+
+    def broken(self):
+        self.path.write_bytes(b"not a model at all, but long enough for a header")
+        return self.path
+
+
+if __name__ == "__main__":
+    unittest.main()
