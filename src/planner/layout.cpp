@@ -85,7 +85,8 @@ std::vector<Interval> find_intervals(const Graph& graph, const Layout& layout) {
   std::vector<Interval> used;
   for (ValueId v = 0; v < intervals.size(); ++v) {
     const graph::TensorValue* tensor = graph.tensor(v);
-    if (!tensor || tensor->constant || tensor->is_state || layout.root[v] != v || intervals[v].last < 0) continue;
+    if (!tensor || tensor->constant || tensor->is_state || layout.root[v] != v) continue;
+    if (intervals[v].first > intervals[v].last) continue;  // in no node, input or output
     intervals[v].root = v;
     used.push_back(intervals[v]);
   }

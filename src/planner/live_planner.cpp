@@ -147,11 +147,13 @@ Result<std::optional<ValueId>> LivePlanner::plan_node(NodeId node) {
 // Kernels and operands rarely change from run to run; then their ids do not either.
 Result<void> LivePlanner::resolve(const NodeState& before, NodeState& after) {
   after.resolved.clear();
+  after.scratch_generation = scratch_generation_;
+  const bool same_scratch = after.plan.scratch_bytes().empty() || before.scratch_generation == scratch_generation_;
   const auto commands = after.plan.commands(), old = before.plan.commands();
   for (size_t i = 0; i < commands.size(); ++i) {
     const ops::PlannedCommand& now = commands[i];
     bool same =
-        i < before.resolved.size() && !scratch_grew_ && now.kernel == old[i].kernel && now.variant == old[i].variant;
+        same_scratch && i < before.resolved.size() && now.kernel == old[i].kernel && now.variant == old[i].variant;
     for (size_t k = 0; same && k < record::kMaxBindings; ++k)
       same = now.operands[k].kind == old[i].operands[k].kind && now.operands[k].id == old[i].operands[k].id;
     if (same) {
@@ -180,7 +182,8 @@ Result<uint32_t> LivePlanner::buffer_of(const ops::Operand& operand) {
   return fail(ErrorCode::internal, "An absent operand has no buffer.");
 }
 
-// Scratch block i of all nodes is one buffer, since nodes run one after another. It grows in powers of two.
+// Scratch block i of all nodes is one buffer, since nodes run one after another. It grows in powers of two, up to what
+// a device binds.
 void LivePlanner::reserve_scratch(std::span<const uint64_t> bytes) {
   if (scratch_.size() < bytes.size()) scratch_.resize(bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {
@@ -188,8 +191,10 @@ void LivePlanner::reserve_scratch(std::span<const uint64_t> bytes) {
     if (scratch_[i].buffer != record::kNone) {
       tables_.buffers[scratch_[i].buffer].use = record::BufferUse::retired;
       scratch_grew_ = scratch_grew_in_run_ = true;
+      ++scratch_generation_;
     }
-    scratch_[i].bytes = std::bit_ceil(std::max<uint64_t>(bytes[i], 256));
+    const uint64_t most = method_.capabilities.max_storage_binding_bytes / 16 * 16;
+    scratch_[i].bytes = std::max(bytes[i], std::min(std::bit_ceil(std::max<uint64_t>(bytes[i], 256)), most));
     scratch_[i].buffer = add_buffer(tables_, scratch_[i].bytes, record::BufferUse::scratch);
   }
 }

@@ -55,6 +55,7 @@ class LivePlanner final : public ops::ConstantProvider {
   struct NodeState {
     ops::NodePlan plan;
     std::vector<Resolved> resolved;            // of the plan's commands
+    uint32_t scratch_generation = 0;           // when they were resolved
     uint32_t first_command = 0, commands = 0;  // in the Step
     uint32_t first_slot = 0;
   };
@@ -123,6 +124,7 @@ class LivePlanner final : public ops::ConstantProvider {
   bool must_rewrite_ = true;   // the Step does not have the commands of nodes_ at their places
   bool scratch_grew_ = false;  // and those who use it are not all planned anew yet
   bool scratch_grew_in_run_ = false;
+  uint32_t scratch_generation_ = 0;  // counts scratch buffers that larger ones took the place of
   size_t step_phases_ = 0;
   NodeId planning_ = 0;
   uint32_t slots_ = 0;                                 // of the Step's params
