@@ -1,6 +1,7 @@
 // Hand-written tables and Steps for tests of the driver.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,6 +20,18 @@ inline std::shared_ptr<Gpu> open_gpu(DeviceOptions options = {},
   auto gpu = Gpu::open(options, all);
   if (!gpu) ADD_FAILURE() << gpu.error().to_string();
   return gpu ? *gpu : nullptr;
+}
+
+#define ASSERT_OK(expression)                                                                       \
+  do {                                                                                              \
+    auto&& result_of_ok = (expression);                                                             \
+    ASSERT_TRUE(result_of_ok) << (result_of_ok ? std::string() : result_of_ok.error().to_string()); \
+  } while (false)
+
+// A kernel that exists in the test only. Its id is its place in the list that the device is opened with.
+inline record::KernelInfo test_kernel(std::string_view name, std::string_view source,
+                                      std::span<const record::KernelBinding> bindings, uint32_t id = 0) {
+  return {.name = name, .source = source, .bindings = bindings, .params_bytes = 0, .invocations = 1, .id = id};
 }
 
 inline std::vector<float> floats_of(std::span<const std::byte> bytes) {
@@ -83,6 +96,19 @@ struct RmsNorm {
     return y;
   }
 };
+
+// Submits a phase of a Step and gives the first of what it reads back.
+inline std::vector<float> run(Replayer& replayer, record::Step& step, size_t phase = 0,
+                              const ByteProvider& bytes = {}) {
+  auto pending = replayer.submit(step, phase, bytes);
+  if (pending) {
+    auto waited = pending->wait();
+    if (waited) return floats_of(pending->bytes(0));
+    pending = std::unexpected(waited.error());
+  }
+  ADD_FAILURE() << pending.error().to_string();
+  return {};
+}
 
 inline void expect_close(std::span<const float> actual, std::span<const float> expected, float tolerance = 2e-5f) {
   ASSERT_EQ(actual.size(), expected.size());

@@ -82,10 +82,9 @@ Result<Api> fill_api(const FunctionLookup& lookup);
 inline WGPUStringView view(std::string_view text) {
   return {text.data(), text.size()};
 }
-inline std::string text(WGPUStringView view) {
-  if (!view.data) return {};
-  return view.length == WGPU_STRLEN ? std::string(view.data) : std::string(view.data, view.length);
-}
+std::string text(WGPUStringView view);
+// Of an error: without the end of lines and the places in the implementation's source that Dawn adds.
+std::string message_text(WGPUStringView message);
 
 // Owns one reference to a WebGPU object: Handle<WGPUBuffer>(buffer, api.BufferRelease).
 template <typename Object>

@@ -42,11 +42,11 @@ dawn::TogglesDescriptor device_toggles(DeviceMode mode) {
 
 void on_lost(WGPUDevice const*, WGPUDeviceLostReason reason, WGPUStringView message, void* faults, void*) {
   if (reason == WGPUDeviceLostReason_CallbackCancelled || reason == WGPUDeviceLostReason_FailedCreation) return;
-  static_cast<Faults*>(faults)->lose(text(message));
+  static_cast<Faults*>(faults)->lose(message_text(message));
 }
 
 void on_error(WGPUDevice const*, WGPUErrorType type, WGPUStringView message, void* faults, void*) {
-  static_cast<Faults*>(faults)->add(type, text(message));
+  static_cast<Faults*>(faults)->add(type, message_text(message));
 }
 
 struct RequestedDevice {
@@ -55,7 +55,7 @@ struct RequestedDevice {
 };
 
 void on_device(WGPURequestDeviceStatus, WGPUDevice device, WGPUStringView message, void* to, void*) {
-  *static_cast<RequestedDevice*>(to) = {device, text(message)};
+  *static_cast<RequestedDevice*>(to) = {device, message_text(message)};
 }
 
 }  // namespace
@@ -186,7 +186,7 @@ Result<void> ErrorScope::finish(std::string_view doing) {
                       void* flag) {
     if (status != WGPUPopErrorScopeStatus_Success || type == WGPUErrorType_NoError) return;
     *static_cast<bool*>(flag) = true;
-    *static_cast<Error*>(to) = Error{code_of(type), text(message), {}};
+    *static_cast<Error*>(to) = Error{code_of(type), message_text(message), {}};
   };
   Result<void> waited;
   for (size_t i = 0; i < std::size(kFilters); ++i) {

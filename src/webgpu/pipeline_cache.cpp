@@ -26,7 +26,7 @@ void on_compiled(WGPUCreatePipelineAsyncStatus, WGPUComputePipeline compiled, WG
   auto& pipeline = *static_cast<Pipeline*>(to);
   pipeline.finished = true;
   pipeline.pipeline = {compiled, static_cast<Gpu*>(gpu)->api().ComputePipelineRelease};
-  pipeline.message = text(message);
+  pipeline.message = message_text(message);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ PendingRead ReadBacks::map() {
   mapping->sizes = std::move(sizes_);
   auto on_mapped = [](WGPUMapAsyncStatus status, WGPUStringView message, void* to, void*) {
     auto& mapping = *static_cast<PendingRead::Mapping*>(to);
-    mapping.called = true, mapping.status = status, mapping.message = text(message);
+    mapping.called = true, mapping.status = status, mapping.message = message_text(message);
   };
   WGPUBufferMapCallbackInfo callback = {nullptr, WGPUCallbackMode_WaitAnyOnly, on_mapped, mapping.get(), nullptr};
   mapping->future =

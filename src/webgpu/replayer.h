@@ -89,6 +89,7 @@ class Replayer {
   std::vector<Pipeline*> pipelines_;
   std::vector<Handle<WGPUBindGroup>> bind_groups_;
   std::vector<record::BindGroup> bind_group_records_;  // to find those that use a replaced buffer
+  std::vector<uint32_t> groups_to_make_;               // new, or one of their buffers was replaced
   Handle<WGPUBindGroup> params_group_;
   uint32_t params_ = record::kNone;
   bool params_are_new_ = false;  // the buffer holds nothing yet: all slots are written, not only the dirty ones

@@ -48,19 +48,20 @@ Result<void> Replayer::start(const record::Tables& tables) {
 
 Result<void> Replayer::create_buffers(const record::Tables& tables) {
   // All are made before the first replaces an old one, so that running out of memory changes nothing.
-  std::vector<std::pair<uint32_t, Buffer>> made;
+  std::vector<std::pair<uint32_t, Buffer>> changed;
   for (uint32_t id = 0; id < tables.buffers.size(); ++id) {
     const record::Buffer& wanted = tables.buffers[id];
-    bool fits = id < buffers_.size() && buffers_[id].buffer && buffers_[id].size >= wanted.size;
-    if (wanted.use == record::BufferUse::retired || fits) continue;
-    SCONCE_TRY(Buffer buffer,
-               wanted.use == record::BufferUse::shared ? borrow_buffer(wanted, id) : create_buffer(wanted, id));
-    made.emplace_back(id, std::move(buffer));
+    const bool known = id < buffers_.size() && buffers_[id].buffer;
+    if (wanted.use == record::BufferUse::retired) {
+      if (known) changed.emplace_back(id, Buffer{});
+    } else if (!known || buffers_[id].size < wanted.size) {
+      const bool is_shared = wanted.use == record::BufferUse::shared;
+      SCONCE_TRY(Buffer made, is_shared ? borrow_buffer(wanted, id) : create_buffer(wanted, id));
+      changed.emplace_back(id, std::move(made));
+    }
   }
   buffers_.resize(std::max(buffers_.size(), tables.buffers.size()));
-  for (auto& [id, buffer] : made) replace_buffer(id, std::move(buffer));
-  for (uint32_t id = 0; id < tables.buffers.size(); ++id)
-    if (tables.buffers[id].use == record::BufferUse::retired && buffers_[id].buffer) replace_buffer(id, {});
+  for (auto& [id, buffer] : changed) replace_buffer(id, std::move(buffer));
   return {};
 }
 
@@ -78,7 +79,6 @@ Result<Replayer::Buffer> Replayer::create_buffer(const record::Buffer& wanted, u
   Handle<WGPUBuffer> own(gpu_->api().DeviceCreateBuffer(gpu_->device(), &descriptor), gpu_->api().BufferRelease);
   SCONCE_DO(scope.finish(fmt::format("buffer {} of {} bytes for {}, with {} bytes of the session or model allocated",
                                      id, wanted.size, purpose_of(wanted.use), allocated_bytes_)));
-  allocated_bytes_ += wanted.size;
   WGPUBuffer buffer = own.get();
   return Buffer{std::move(own), buffer, wanted.size, wanted.use};
 }
@@ -96,11 +96,13 @@ Result<Replayer::Buffer> Replayer::borrow_buffer(const record::Buffer& wanted, u
 
 void Replayer::replace_buffer(uint32_t id, Buffer buffer) {
   release_buffer(buffers_[id]);
+  if (buffer.own) allocated_bytes_ += buffer.size;
   buffers_[id] = std::move(buffer);
   for (size_t i = 0; i < bind_groups_.size(); ++i) {
     const record::BindGroup& group = bind_group_records_[i];
-    if (std::find(group.buffers, group.buffers + group.count, id) != group.buffers + group.count)
-      bind_groups_[i].reset();
+    if (std::find(group.buffers, group.buffers + group.count, id) == group.buffers + group.count) continue;
+    bind_groups_[i].reset();
+    groups_to_make_.push_back(static_cast<uint32_t>(i));
   }
   if (id == params_) params_group_.reset();
   if (!poison_ || !buffers_[id].own) return;
@@ -132,14 +134,18 @@ Result<void> Replayer::create_bind_groups(const record::Tables& tables) {
   for (size_t i = bind_group_records_.size(); i < tables.bind_groups.size(); ++i) {
     bind_group_records_.push_back(tables.bind_groups[i]);
     bind_groups_.emplace_back();
+    groups_to_make_.push_back(static_cast<uint32_t>(i));
   }
-  for (uint32_t id = 0; id < bind_groups_.size(); ++id) {
-    if (bind_groups_[id]) continue;
+  while (!groups_to_make_.empty()) {
+    const uint32_t id = groups_to_make_.back();
     const record::BindGroup& wanted = bind_group_records_[id];
-    bool usable = std::all_of(wanted.buffers, wanted.buffers + wanted.count,
-                              [&](uint32_t buffer) { return buffers_[buffer].buffer != nullptr; });
-    if (!usable) continue;  // of a retired buffer: no later Step uses the group
-    SCONCE_TRY(bind_groups_[id], create_bind_group(wanted, id));
+    const bool usable = std::all_of(wanted.buffers, wanted.buffers + wanted.count,
+                                    [&](uint32_t buffer) { return buffers_[buffer].buffer != nullptr; });
+    // With a retired buffer no later Step uses the group.
+    if (usable && !bind_groups_[id]) {
+      SCONCE_TRY(bind_groups_[id], create_bind_group(wanted, id));
+    }
+    groups_to_make_.pop_back();
   }
   return {};
 }
