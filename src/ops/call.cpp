@@ -163,9 +163,15 @@ Result<std::vector<double>> Call::numbers(size_t i) const {
   return std::vector<double>(whole.begin(), whole.end());
 }
 
+bool Call::is_constant(size_t i) const {
+  const Value* v = value(i);
+  const auto* tensor = v ? std::get_if<graph::TensorValue>(v) : nullptr;
+  return tensor != nullptr && tensor->constant && !tensor->is_state;
+}
+
 Result<std::span<const ConstantPart>> Call::constant_parts(size_t i, Packing packing) const {
   SCONCE_TRY(TensorArg arg, tensor(i));
-  if (!graph_.tensor(arg.id)->constant)
+  if (!is_constant(i))
     return fail(ErrorCode::unsupported, "Argument {} of {} must be a constant, but it is computed in the run.", i,
                 node_.op);
   return constants_.parts(arg.id, packing);

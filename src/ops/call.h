@@ -78,6 +78,8 @@ class Call {
   // RealList, IntList or a single number; empty when null.
   Result<std::vector<double>> numbers(size_t i) const;
 
+  // Whether argument i is a tensor whose contents are known at load and never change.
+  bool is_constant(size_t i) const;
   // A constant tensor in a packing. Ask for constants before reading SymInts: at load, a node whose SymInts are not
   // known yet is planned as far as it goes, and what it asked for is what will be uploaded.
   Result<std::span<const ConstantPart>> constant_parts(size_t i, Packing packing) const;

@@ -131,6 +131,10 @@ constexpr OperatorInfo kOperators[] = {
     {"et_vk.embedding_q4gsw.default", plan_q4_embedding, {}},
 
     // linear
+    {"aten.addmm.default", plan_addmm, {}},
+    {"aten.bmm.default", plan_bmm, {}},
+    {"aten.linear.default", plan_linear, {}},
+    {"aten.mm.default", plan_mm, {}},
     {"et_vk.linear_q4gsw.default", plan_linear_q4gsw, {}},
     {"et_vk.linear_qcs4w.default", plan_linear_qcs4w, {}},
 

@@ -7,5 +7,9 @@ namespace sconce::ops {
 
 Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan);
 Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan);
+Result<void> plan_linear(const Call& call, NodePlan& plan);
+Result<void> plan_mm(const Call& call, NodePlan& plan);
+Result<void> plan_bmm(const Call& call, NodePlan& plan);
+Result<void> plan_addmm(const Call& call, NodePlan& plan);
 
 }  // namespace sconce::ops

@@ -1,5 +1,6 @@
 #include "kernels.h"
 #include "ops/linear/linear.h"
+#include "ops/linear/rows.h"
 
 namespace sconce::ops {
 namespace {
@@ -13,39 +14,74 @@ struct Q4Weight {
   std::optional<TensorArg> bias;  // at least N elements
 };
 
-// The rows of a tensor [..., width].
-uint64_t leading_count(const Shape& shape) {
-  uint64_t count = 1;
-  for (size_t d = 0; d + 1 < shape.rank(); ++d) count *= static_cast<uint64_t>(shape[d]);
-  return count;
+// x [m, k] times a weight into y [m, N].
+struct Q4Call {
+  const TensorArg& x;
+  const Q4Weight& weight;
+  Operand y;
+  uint64_t m, k;
+};
+
+// How x [m, k] is worked on. `tile_m` x `tile_n` elements of y are one workgroup.
+struct Route {
+  enum class Kind { lanes, gemv, tile } kind;
+  uint64_t tile_m, tile_n;
+};
+
+Route choose_route(uint64_t m, const record::Capabilities& capabilities) {
+  // On a software adapter a tile of four rows costs about as much as two passes over the weights.
+  if (capabilities.adapter_class == record::AdapterClass::software)
+    return m < 3 ? Route{Route::Kind::lanes, 1, 64} : Route{Route::Kind::lanes, 4, 256};
+  // The weights of a few rows of x stay in the GPU's cache; a tile would be mostly empty.
+  return m <= 8 ? Route{Route::Kind::gemv, 1, 16} : Route{Route::Kind::tile, 64, 64};
 }
 
-Result<void> plan_q4_linear(const TensorArg& x, const Q4Weight& weight, NodePlan& plan) {
+// The parts of a kernel that do not depend on the route.
+template <typename Kernel>
+Kernel q4_kernel(const Q4Call& call, const ConstantPart& part) {
+  const Q4Weight& weight = call.weight;
+  Kernel kernel;
+  kernel.x = call.x;
+  kernel.blocks = part.data;
+  kernel.scales = weight.scales;
+  if (weight.bias) kernel.bias = *weight.bias;
+  kernel.y = call.y;
+  kernel.m = static_cast<uint32_t>(call.m);
+  kernel.n = static_cast<uint32_t>(weight.n);
+  kernel.k = static_cast<uint32_t>(call.k);
+  kernel.first_row = part.first_row;
+  kernel.rows = part.rows;
+  kernel.group_size = static_cast<uint32_t>(weight.group_size);
+  kernel.groups = static_cast<uint32_t>(weight.groups);
+  kernel.scale_stride = static_cast<uint32_t>(weight.scale_stride);
+  kernel.has_bias = weight.bias.has_value();
+  kernel.whole_blocks = weight.group_size % 32 == 0;
+  return kernel;
+}
+
+Result<void> plan_part(const Q4Call& call, const ConstantPart& part, const Route& route, NodePlan& plan) {
+  const uint64_t workgroups = div_ceil(call.m, route.tile_m) * div_ceil(part.rows, route.tile_n);
+  switch (route.kind) {
+    case Route::Kind::lanes: {
+      auto kernel = q4_kernel<kernels::q4_linear_lanes>(call, part);
+      kernel.tokens = static_cast<uint32_t>(route.tile_m);
+      return plan.dispatch(kernel, workgroups);
+    }
+    case Route::Kind::gemv:
+      return plan.dispatch(q4_kernel<kernels::q4_linear_gemv>(call, part), workgroups);
+    case Route::Kind::tile:
+      return plan.dispatch(q4_kernel<kernels::q4_linear_tile>(call, part), workgroups);
+  }
+  return {};
+}
+
+Result<void> plan_q4_linear(const Call& call, const TensorArg& x, const Q4Weight& weight, NodePlan& plan) {
   Shape shape = x.shape;
   shape[shape.rank() - 1] = static_cast<int64_t>(weight.n);
   SCONCE_TRY(Operand y, plan.output(0, shape));
-  const uint64_t m = leading_count(x.shape), k = static_cast<uint64_t>(x.shape.back());
-  // A tile of four rows costs about as much as two passes over the weights.
-  const uint32_t tokens = m >= 3 ? 4 : 1;
-  const uint64_t tile_rows = tokens == 1 ? 64 : 256;
-  for (const ConstantPart& part : weight.parts)
-    SCONCE_DO(plan.dispatch(kernels::q4_linear_lanes{.x = x,
-                                                     .blocks = part.data,
-                                                     .scales = weight.scales,
-                                                     .bias = weight.bias ? Operand(*weight.bias) : Operand{},
-                                                     .y = y,
-                                                     .m = static_cast<uint32_t>(m),
-                                                     .n = static_cast<uint32_t>(weight.n),
-                                                     .k = static_cast<uint32_t>(k),
-                                                     .first_row = part.first_row,
-                                                     .rows = part.rows,
-                                                     .group_size = static_cast<uint32_t>(weight.group_size),
-                                                     .groups = static_cast<uint32_t>(weight.groups),
-                                                     .scale_stride = static_cast<uint32_t>(weight.scale_stride),
-                                                     .has_bias = weight.bias.has_value(),
-                                                     .tokens = tokens,
-                                                     .whole_blocks = weight.group_size % 32 == 0},
-                            div_ceil(m, tokens) * div_ceil(part.rows, tile_rows)));
+  const Q4Call product{x, weight, y, leading_count(x.shape), static_cast<uint64_t>(x.shape.back())};
+  const Route route = choose_route(product.m, call.capabilities());
+  for (const ConstantPart& part : weight.parts) SCONCE_DO(plan_part(product, part, route, plan));
   return {};
 }
 
@@ -85,7 +121,7 @@ Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan) {
                weight.bias->numel(), weight.n);
   weight.scale_stride = static_cast<uint64_t>(scales[1]);
   SCONCE_TRY(weight.parts, call.constant_parts(1, Packing::q4_blocks));
-  return plan_q4_linear(x, weight, plan);
+  return plan_q4_linear(call, x, weight, plan);
 }
 
 // et_vk.linear_qcs4w(x [..., K], weight u8 [N, >= K/2], scales [>= N]) -> y [..., N] = x * ((nibble - 8) * scale)^T
@@ -102,7 +138,7 @@ Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan) {
   // One group a row, in whole blocks.
   weight.group_size = round_up(std::max<uint64_t>(1, static_cast<uint64_t>(x.shape.back())), 32);
   SCONCE_TRY(weight.parts, call.constant_parts(1, Packing::q4_blocks_high_first));
-  return plan_q4_linear(x, weight, plan);
+  return plan_q4_linear(call, x, weight, plan);
 }
 
 }  // namespace sconce::ops

@@ -5,8 +5,7 @@
 // One workgroup computes `tokens` rows of y times 4 * lanes columns; x passes through workgroup memory, where reading
 // one address from all invocations is cheapest (a third of the time of a storage buffer on lavapipe).
 // Workgroups of the same columns follow each other, so that their weights stay in the cache.
-// whole_blocks: group_size is a multiple of 32, so that a block has one scale.
-// use: grid, q4
+// use: grid, q4, q4_scales
 // variant: tokens = 1 | 4
 // variant: whole_blocks = false | true
 // limits: invocations = 64, workgroup_bytes = 8192
@@ -53,23 +52,10 @@ fn load_chunk(first_token: u32, first_k: u32, lane: u32) {
   }
 }
 
-fn scale_at(k: u32, row: u32) -> f32 {
-  return scales[min(k / params.group_size, params.groups - 1u) * params.scale_stride + params.first_row + row];
-}
-
-fn scales_at(k: u32, rows: vec4<u32>) -> vec4<f32> {
-  return vec4<f32>(scale_at(k, rows.x), scale_at(k, rows.y), scale_at(k, rows.z), scale_at(k, rows.w));
-}
-
-// Weights k to k + 3 of four rows, a column a row; times their scales unless a whole block shares one.
+// Weights k to k + 3 of four rows, a column a row.
 fn weights(words: vec4<u32>, k: u32, rows: vec4<u32>) -> mat4x4<f32> {
-  let w = mat4x4<f32>(q4_first(words.x), q4_first(words.y), q4_first(words.z), q4_first(words.w));
-  if (whole_blocks) {
-    return w;
-  }
-  let s = transpose(mat4x4<f32>(scales_at(k, rows), scales_at(k + 1u, rows), scales_at(k + 2u, rows),
-                                scales_at(k + 3u, rows)));
-  return mat4x4<f32>(w[0] * s[0], w[1] * s[1], w[2] * s[2], w[3] * s[3]);
+  return mat4x4<f32>(scale_four(q4_first(words.x), k, rows.x), scale_four(q4_first(words.y), k, rows.y),
+                     scale_four(q4_first(words.z), k, rows.z), scale_four(q4_first(words.w), k, rows.w));
 }
 
 fn store(token: u32, row: u32, value: f32) {
@@ -116,10 +102,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       let block1 = blocks[at + safe_rows.y];
       let block2 = blocks[at + safe_rows.z];
       let block3 = blocks[at + safe_rows.w];
-      var scale = vec4<f32>(1.0);
-      if (whole_blocks) {
-        scale = scales_at(k, safe_rows);
-      }
+      let scale = vec4<f32>(block_scale(k, safe_rows.x), block_scale(k, safe_rows.y), block_scale(k, safe_rows.z),
+                            block_scale(k, safe_rows.w));
       var sum0 = vec4<f32>();
       var sum1 = vec4<f32>();
       var sum2 = vec4<f32>();
