@@ -11,7 +11,8 @@ import numpy
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 from tools.export.errors import ExportError
-from tools.export.gguf_llama import LAYER_NAMES, find_packaged_gguf, open_llama
+from tools.export.gguf_llama import LAYER_NAMES, open_llama
+from tools.export.request import find_packaged_gguf
 
 SHAPES = {
     "attn_q.weight": (16, 16),

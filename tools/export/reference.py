@@ -23,6 +23,7 @@ from tools.export import gguf_llama, program
 from tools.export.errors import ExportError
 from tools.export.progress import Progress
 from tools.export.quiet import quiet
+from tools.export.request import Options, find_packaged_gguf
 
 PREFILL_LENGTHS = (1, 2, 7, 37, 64, 128, 255)
 DECODE_STEPS = 64
@@ -87,15 +88,27 @@ def check_program(reference, path):
     print(f"All {len(linears)} quantized linears of {path} are torch's, byte for byte.", file=sys.stderr)
 
 
-def write_goldens(reference, tokenizer, folder):
+def golden_path(folder, length):
+    return folder / f"prefill_{length}.safetensors"
+
+
+def stale_lengths(model, folder):
+    """The prefill lengths whose goldens are absent or older than the program."""
+    made = (model / "model.pte").stat().st_mtime
+    files = ((length, golden_path(folder, length)) for length in PREFILL_LENGTHS)
+    return [length for length, file in files if not file.exists() or file.stat().st_mtime < made]
+
+
+def write_goldens(reference, tokenizer, folder, lengths):
     tokens = tokenizer(PASSAGE.read_text()).input_ids
     folder.mkdir(parents=True, exist_ok=True)
-    progress = Progress([(f"Prefill of {n} and {DECODE_STEPS} steps", n / 10 + DECODE_STEPS) for n in PREFILL_LENGTHS])
-    for length in PREFILL_LENGTHS:
+    progress = Progress([(f"Prefill of {n} and {DECODE_STEPS} steps", n / 10 + DECODE_STEPS) for n in lengths])
+    for length in lengths:
         with progress.step(), quiet():
             fed = tokens[: length + DECODE_STEPS]
-            logits = reference.forced(fed, length)
-            save_file({"tokens": torch.tensor(fed), "logits": logits}, folder / f"prefill_{length}.safetensors")
+            unfinished = golden_path(folder, length).with_suffix(".part")
+            save_file({"tokens": torch.tensor(fed), "logits": reference.forced(fed, length)}, unfinished)
+            unfinished.rename(golden_path(folder, length))
 
 
 def answer(reference, tokenizer, question, limit):
@@ -122,17 +135,21 @@ def main():
 
 
 def run(arguments):
+    lengths = stale_lengths(arguments.model, arguments.output) if arguments.output else []
+    if not (lengths or arguments.check or arguments.ask):
+        print(f"{arguments.output} is complete.", file=sys.stderr)
+        return
     recipe = json.loads((arguments.model / "export.json").read_text())
-    options = program.Options(**{k: v for k, v in recipe.items() if k in program.Options.__dataclass_fields__})
+    options = Options(**{k: v for k, v in recipe.items() if k in Options.__dataclass_fields__})
     progress = Progress([("Load and quantize the weights as the exporter does", 30)])
     with progress.step(), quiet():
-        reference = Reference.load(arguments.gguf or gguf_llama.find_packaged_gguf(arguments.package), options)
+        reference = Reference.load(arguments.gguf or find_packaged_gguf(arguments.package), options)
         tokenizer = AutoTokenizer.from_pretrained(arguments.model)
     if arguments.check:
         check_program(reference, arguments.model / "model.pte")
     reference.dequantize()
-    if arguments.output:
-        write_goldens(reference, tokenizer, arguments.output)
+    if lengths:
+        write_goldens(reference, tokenizer, arguments.output, lengths)
     if arguments.ask:
         with quiet():
             text = answer(reference, tokenizer, arguments.ask, arguments.max_new_tokens)
