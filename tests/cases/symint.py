@@ -3,7 +3,7 @@
 import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers et_vk
 import torch
 
-from tools.fixtures.case import EXACT, F32, Case, Fails, fn, integers, noise, ramp
+from tools.fixtures.case import EXACT, Case, fn, noise, ramp, several
 
 
 def at(position):
@@ -26,24 +26,17 @@ def window_of_the_length_of(x, y, input_pos):
     return x.narrow(0, start, y.shape[0]) + y
 
 
-def up_to(x, input_pos):
-    end = input_pos[0].item()
-    torch._check(end >= 0)
-    torch._check(end <= x.shape[1])
-    return x[:, :end]
-
-
 SHAPES = [
-    Case("half_of_the_rows", fn(lambda x: x[: x.shape[0] // 2]), lambda s: (noise(s, 6),), {"s": (2, 33)}, (33, 2, 7, 32, 33), EXACT),
-    Case("all_but_three", fn(lambda x: x[: x.shape[0] - 3]), lambda s: (noise(s, 6),), {"s": (4, 33)}, (33, 4, 7, 32, 33), EXACT),
     Case(
-        "from_the_middle",
-        fn(lambda x: x[x.shape[0] // 2 :]),
-        lambda s: (noise(s, 6),),
-        {"s": (2, 33)},
-        (33, 2, 7, 32, 33),
-        EXACT,
+        "halves",
+        several(
+            lambda x: x[: x.shape[0] // 2], lambda x: x[x.shape[0] // 2 :], lambda x: x.reshape(x.shape[0] // 2, 2, 6) + 0.5
+        ),
+        lambda half: (noise(2 * half, 6),),
+        {"half": (2, 17)},
+        (17, 2, 7, 16, 17),
     ),
+    Case("all_but_three", fn(lambda x: x[: x.shape[0] - 3]), lambda s: (noise(s + 3, 6),), {"s": (2, 30)}, (30, 2, 7, 30), EXACT),
     Case(
         "products_of_sizes",
         fn(lambda x: x.reshape(x.shape[0] * x.shape[1], 6) + 0.5),
@@ -82,15 +75,6 @@ POSITIONS = [
         lambda position: (noise(40, 6), at(position).int()),
         live=(0, 7, 32),
         tolerance=EXACT,
-    ),
-    Case("up_to_a_position", fn(up_to), lambda end: (noise(3, 20), at(end)), live=(20, 1, 7, 0, 19, 20), tolerance=EXACT),
-    Case(
-        "last_of_a_live_position_list",
-        fn(lambda x, p: window(x, p[-1:])),
-        lambda n, position: (noise(40, 6), torch.arange(n) - n + 1 + position),
-        {"n": (1, 6)},
-        ((6, 7), (1, 0), (3, 32), (6, 5)),
-        EXACT,
     ),
 ]
 
