@@ -106,12 +106,26 @@ std::string home_of(void* function, const std::string& version) {
   return {};
 }
 
-// Compiled modules such as cffi's belong to one version of Python: the one in the name of the folder above
-// site-packages ("python3.11").
+// "python3.11": compiled modules such as cffi's belong to one version of Python. It is in the name of the folder above
+// site-packages, or, when packages lie elsewhere (pip install --target), in the name of cffi's module.
+std::string version_for(const fs::path& site) {
+  std::string above = site.parent_path().filename().string();
+  if (above.starts_with("python3.")) return above;
+  std::error_code error;
+  constexpr std::string_view prefix = "_cffi_backend.cpython-3";
+  for (const fs::directory_entry& entry : fs::directory_iterator(site, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix))
+      return "python3." + name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
+  }
+  return {};
+}
+
 Result<Python> python_for(const fs::path& site) {
   Python python;
   if (fill(python, RTLD_DEFAULT) && python.is_initialized()) return python;  // this process is Python
-  std::string version = site.parent_path().filename().string();
+  const std::string version = version_for(site);
+  if (version.empty()) return fail(ErrorCode::not_found, "{} does not hold the package cffi", site.string());
   std::vector<std::string> names;
   for (const char* ending : {".1.0", ""})
     for (const fs::path& folder : {base_library_folder(site), fs::path()})

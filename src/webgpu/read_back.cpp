@@ -18,8 +18,9 @@ Result<ReadBackPool::Staging> ReadBackPool::take(uint64_t size) {
   descriptor.label = view("read back");
   descriptor.usage = WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst;
   descriptor.size = std::bit_ceil(std::max<uint64_t>(size, 256));
-  ErrorScope scope(gpu_);
-  Staging made{{gpu_.api().DeviceCreateBuffer(gpu_.device(), &descriptor), gpu_.api().BufferRelease}, descriptor.size};
+  ErrorScope scope(*gpu_);
+  Staging made{{gpu_->api().DeviceCreateBuffer(gpu_->device(), &descriptor), gpu_->api().BufferRelease},
+               descriptor.size};
   SCONCE_DO(scope.finish(fmt::format("a staging buffer to read back {} bytes", size)));
   return made;
 }

@@ -13,7 +13,7 @@ namespace sconce::webgpu {
 // time.
 class ReadBackPool {
  public:
-  explicit ReadBackPool(Gpu& gpu) : gpu_(gpu) {}
+  explicit ReadBackPool(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
 
   struct Staging {
     Handle<WGPUBuffer> buffer;
@@ -22,10 +22,10 @@ class ReadBackPool {
   // A free one of at least `size` bytes, or a new one of the next power of two.
   Result<Staging> take(uint64_t size);
   void give_back(Staging staging) { free_.push_back(std::move(staging)); }
-  Gpu& gpu() { return gpu_; }
+  Gpu& gpu() { return *gpu_; }
 
  private:
-  Gpu& gpu_;
+  std::shared_ptr<Gpu> gpu_;  // a read may be the last that is left of a session
   std::vector<Staging> free_;
 };
 

@@ -5,7 +5,7 @@
 namespace sconce::webgpu {
 
 Replayer::Replayer(std::shared_ptr<Gpu> gpu, ReplayerOptions options, const Replayer* shared)
-    : gpu_(std::move(gpu)), options_(options), shared_(shared), read_backs_(std::make_shared<ReadBackPool>(*gpu_)) {
+    : gpu_(std::move(gpu)), options_(options), shared_(shared), read_backs_(std::make_shared<ReadBackPool>(gpu_)) {
   if (options_.poison) poison_.emplace(*gpu_);
   if (options_.profile) timer_.emplace(*gpu_);
 }

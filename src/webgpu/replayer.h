@@ -67,7 +67,7 @@ class Replayer {
   void release_buffer(Buffer& buffer);
   Result<void> start_pipelines(const record::Tables& tables);
   Result<void> create_bind_groups(const record::Tables& tables);
-  Result<Handle<WGPUBindGroup>> create_bind_group(const record::BindGroup& wanted, uint32_t id);
+  Result<Handle<WGPUBindGroup>> create_bind_group(const record::BindGroup& wanted);
   Result<void> create_params_group(const record::Tables& tables);
 
   void poison_run();

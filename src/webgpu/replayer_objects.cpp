@@ -136,6 +136,8 @@ Result<void> Replayer::create_bind_groups(const record::Tables& tables) {
     bind_groups_.emplace_back();
     groups_to_make_.push_back(static_cast<uint32_t>(i));
   }
+  if (groups_to_make_.empty()) return {};
+  ErrorScope scope(*gpu_);
   while (!groups_to_make_.empty()) {
     const uint32_t id = groups_to_make_.back();
     const record::BindGroup& wanted = bind_group_records_[id];
@@ -143,14 +145,14 @@ Result<void> Replayer::create_bind_groups(const record::Tables& tables) {
                                     [&](uint32_t buffer) { return buffers_[buffer].buffer != nullptr; });
     // With a retired buffer no later Step uses the group.
     if (usable && !bind_groups_[id]) {
-      SCONCE_TRY(bind_groups_[id], create_bind_group(wanted, id));
+      SCONCE_TRY(bind_groups_[id], create_bind_group(wanted));
     }
     groups_to_make_.pop_back();
   }
-  return {};
+  return scope.finish("the bind groups of a Step");
 }
 
-Result<Handle<WGPUBindGroup>> Replayer::create_bind_group(const record::BindGroup& wanted, uint32_t id) {
+Result<Handle<WGPUBindGroup>> Replayer::create_bind_group(const record::BindGroup& wanted) {
   const Pipeline& pipeline = *pipelines_[wanted.pipeline];
   WGPUBindGroupEntry entries[record::kMaxBindings];
   for (uint32_t i = 0; i < wanted.count; ++i) {
@@ -169,11 +171,8 @@ Result<Handle<WGPUBindGroup>> Replayer::create_bind_group(const record::BindGrou
   descriptor.label = view(pipeline.label);
   descriptor.layout = pipeline.layout;
   descriptor.entryCount = wanted.count, descriptor.entries = entries;
-  ErrorScope scope(*gpu_);
-  Handle<WGPUBindGroup> group(gpu_->api().DeviceCreateBindGroup(gpu_->device(), &descriptor),
-                              gpu_->api().BindGroupRelease);
-  SCONCE_DO(scope.finish(fmt::format("bind group {} of the kernel {}", id, pipeline.label)));
-  return group;
+  return Handle<WGPUBindGroup>(gpu_->api().DeviceCreateBindGroup(gpu_->device(), &descriptor),
+                               gpu_->api().BindGroupRelease);
 }
 
 Result<void> Replayer::create_params_group(const record::Tables& tables) {
