@@ -16,12 +16,19 @@ Result<void> plan_rms_norm(const Call& call, NodePlan& plan) {
   SCONCE_TRY(Operand y, plan.output(0, x.shape));
   const uint64_t width = x.shape.back();
   const uint64_t rows = width == 0 ? 0 : x.numel() / width;
+  // Each invocation of a shared row should have several vectors to sum between the barriers.
+  const bool divided = call.capabilities().adapter_class != record::AdapterClass::software;
   return plan.dispatch(kernels::rms_norm{.x = x,
                                          .weight = weight,
                                          .y = y,
                                          .rows = static_cast<uint32_t>(rows),
                                          .width = static_cast<uint32_t>(width),
-                                         .eps = static_cast<float>(eps)},
+                                         .eps = static_cast<float>(eps),
+                                         .divided = divided,
+                                         .vectors = width % 4 == 0,
+                                         .lanes = !divided        ? 8u
+                                                  : width >= 4096 ? 256u
+                                                                  : 64u},
                        rows);
 }
 
