@@ -201,6 +201,70 @@ TEST(Movement, RefusesToPassTheOutputsBound) {
   EXPECT_ERROR(c, "[15]");
 }
 
+TEST(Reduce, TakesKeepdimOfEitherKindAndAnyDims) {
+  struct Row {
+    std::vector<int64_t> dims;
+    Value keepdim;
+    Shape bound, live;
+  };
+  for (const Row& row :
+       {Row{{-1}, true, {2, 128, 1}, {2, 7, 1}}, Row{{-1}, int64_t{1}, {2, 128, 1}, {2, 7, 1}},
+        Row{{0, 2}, false, {128}, {7}}, Row{{}, false, {}, {}}, Row{{1}, true, {2, 1, 64}, {2, 1, 64}}}) {
+    PlanCase c("aten.mean.dim");
+    c.live_tensor({2, 128, 64}, {2, 7, 64}).ints(row.dims).value(row.keepdim).null().tensor(row.bound);
+    EXPECT_EQ(planned(c), row.live);
+    EXPECT_EQ(c.plan.commands().size(), 1u);
+  }
+}
+
+TEST(Reduce, NothingSumsToZeroAndHasNoMaximum) {
+  PlanCase sum("aten.sum.dim_IntList");
+  sum.live_tensor({4, 8}, {4, 0}).ints({1}).value(false).null().tensor({4});
+  EXPECT_EQ(planned(sum), (Shape{4}));
+  EXPECT_EQ(sum.kernels(), "fill<Elem=i32>");
+  PlanCase largest("aten.amax.default");
+  largest.live_tensor({4, 8}, {4, 0}).ints({1}).value(false).tensor({4});
+  EXPECT_ERROR(largest, "aten.amax.default of no elements is undefined; its input has shape [4, 0]");
+  PlanCase none("aten.amax.default");
+  none.live_tensor({4, 8}, {0, 8}).ints({1}).value(false).tensor({4});
+  EXPECT_EQ(planned(none), (Shape{0}));
+  EXPECT_TRUE(none.plan.commands().empty());
+}
+
+TEST(Reduce, SharesLongLinesAmongAWorkgroupExceptOnSoftware) {
+  auto lanes = [](record::AdapterClass adapter_class, Shape shape) {
+    PlanCase c("aten._softmax.default");
+    c.capabilities.adapter_class = adapter_class;
+    c.tensor(shape).value(int64_t{-1}).value(false).tensor(shape);
+    planned(c);
+    return c.kernels();
+  };
+  EXPECT_EQ(lanes(record::AdapterClass::discrete, {32, 1024}), "softmax<logarithm=false, lanes=64>");
+  EXPECT_EQ(lanes(record::AdapterClass::software, {32, 1024}), "softmax<logarithm=false, lanes=1>");
+  EXPECT_EQ(lanes(record::AdapterClass::discrete, {1024, 8}), "softmax<logarithm=false, lanes=1>");
+}
+
+TEST(Norm, ChecksTheNormalizedShape) {
+  PlanCase c("aten.native_layer_norm.default");
+  c.live_tensor({4, 128, 8}, {4, 7, 8}).ints({8}).null().null().value(1e-5).tensor({4, 128, 8}).tensor({4, 128, 1});
+  c.tensor({4, 128, 1}).list(3);
+  EXPECT_EQ(planned(c, 0), (Shape{4, 7, 8}));
+  EXPECT_EQ(planned(c, 2), (Shape{4, 7, 1}));
+  PlanCase bad("aten.native_layer_norm.default");
+  bad.live_tensor({4, 128, 8}, {4, 7, 8})
+      .ints({128, 8})
+      .null()
+      .null()
+      .value(1e-5)
+      .tensor({4, 128, 8})
+      .tensor({4, 1, 1});
+  bad.tensor({4, 1, 1}).list(3);
+  EXPECT_ERROR(bad, "A layer norm over [128, 8] does not go with shape [4, 7, 8]");
+  PlanCase weight("et_vk.rms_norm.default");
+  weight.tensor({4, 8}).tensor({7}).value(1e-5).tensor({4, 8});
+  EXPECT_ERROR(weight, "The weight has shape [7] but the rows have 8 elements");
+}
+
 TEST(SymInt, FollowsPython) {
   struct Row {
     const char* op;

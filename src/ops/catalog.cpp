@@ -9,6 +9,7 @@
 #include "ops/linear/linear.h"
 #include "ops/movement/movement.h"
 #include "ops/norm/norm.h"
+#include "ops/reduce/reduce.h"
 #include "ops/rope/rope.h"
 #include "ops/symint/symint.h"
 
@@ -170,7 +171,30 @@ constexpr OperatorInfo kOperators[] = {
     {"et_vk.grid_priors.default", plan_grid_priors, {}},
 
     // norm
+    {"aten._native_batch_norm_legit_no_training.default", plan_batch_norm, {}},
+    {"aten.native_group_norm.default", plan_group_norm, {}},
+    {"aten.native_layer_norm.default", plan_layer_norm, {}},
     {"et_vk.rms_norm.default", plan_rms_norm, {}},
+
+    // reduce
+    {"aten._log_softmax.default", plan_log_softmax, {}},
+    {"aten._softmax.default", plan_softmax, {}},
+    {"aten.all.default", plan_reduce_all<Reduce::prod>, {}},
+    {"aten.all.dim", plan_reduce<Reduce::prod>, {}},
+    {"aten.amax.default", plan_reduce<Reduce::amax>, {}},
+    {"aten.amin.default", plan_reduce<Reduce::amin>, {}},
+    {"aten.any.default", plan_reduce_all<Reduce::sum>, {}},
+    {"aten.any.dim", plan_reduce<Reduce::sum>, {}},
+    {"aten.argmax.default", plan_arg_reduce<ArgReduce::argmax>, {}},
+    {"aten.argmin.default", plan_arg_reduce<ArgReduce::argmin>, {}},
+    {"aten.max.default", plan_reduce_all<Reduce::amax>, {}},
+    {"aten.mean.default", plan_reduce_all<Reduce::mean>, {}},
+    {"aten.mean.dim", plan_reduce<Reduce::mean>, {}},
+    {"aten.min.default", plan_reduce_all<Reduce::amin>, {}},
+    {"aten.prod.default", plan_reduce_all<Reduce::prod>, {}},
+    {"aten.prod.dim_int", plan_reduce<Reduce::prod>, {}},
+    {"aten.sum.default", plan_reduce_all<Reduce::sum>, {}},
+    {"aten.sum.dim_IntList", plan_reduce<Reduce::sum>, {}},
 
     // rope
     {"et_vk.apply_rotary_emb.default", plan_apply_rotary_emb, {}},
