@@ -205,7 +205,8 @@ Result<std::vector<Adapter>> find_adapters(const Library& library, bool software
   }
   if (adapters.empty())
     return fail(ErrorCode::not_found,
-                "{} finds no GPU and no software driver{}. Install a Vulkan driver (Debian and Ubuntu: the package "
+                "The WebGPU library ({}) finds no GPU and no software driver{}. Install a Vulkan driver (Debian and "
+                "Ubuntu: the package "
                 "mesa-vulkan-drivers 25 or later, which also holds the software driver lavapipe), or name one in "
                 "VK_DRIVER_FILES.",
                 library.origin,
