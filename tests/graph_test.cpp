@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <set>
 
 #include "graph/build.h"
@@ -147,6 +148,160 @@ TEST(BuildGraph, NamesTheMethodsWhenOneIsMissing) {
   ASSERT_FALSE(graph);
   EXPECT_EQ(graph.error().code, ErrorCode::not_found);
   EXPECT_THAT(graph.error().message, HasSubstr("it has: forward, get_max_rows"));
+}
+
+// ---- programs made by hand ----
+
+program::TensorSpec tensor_spec(Shape bound, std::vector<uint8_t> dim_order = {0, 1, 2, 3}) {
+  dim_order.resize(bound.rank());
+  return {.dtype = Dtype::f32, .bound = bound, .dim_order = std::move(dim_order)};
+}
+
+program::Program program_of(program::Method method) {
+  method.name = "forward";
+  return {.methods = {std::move(method)}};
+}
+
+Result<graph::Graph> build(program::Method method) {
+  return graph::build_graph(program_of(std::move(method)), "forward");
+}
+
+// Calls a blob on inputs 0, 1, ... and returns its outputs; `calls` times, each into tensors of its own.
+program::Method method_around(program::Blob blob, size_t calls = 1) {
+  program::Method method;
+  const Shape bound = std::get<program::BlobTensor>(blob.values[0]).bound;
+  auto add = [&] {
+    method.values.push_back(tensor_spec(bound));
+    return static_cast<program::EValueId>(method.values.size() - 1);
+  };
+  for (size_t i = 0; i < blob.inputs.size(); ++i) method.inputs.push_back(add());
+  for (size_t call = 0; call < calls; ++call) {
+    std::vector<program::EValueId> args = method.inputs;
+    for (size_t i = 0; i < blob.outputs.size(); ++i) {
+      method.outputs.push_back(add());
+      args.push_back(method.outputs.back());
+    }
+    method.instructions.push_back(program::DelegateCall{0, args});
+  }
+  method.delegates.push_back({"VulkanBackend", std::move(blob)});
+  return method;
+}
+
+program::BlobTensor blob_tensor(bool constant = false) {
+  program::BlobTensor tensor{.dtype = Dtype::f32, .bound = Shape{1, 4}};
+  if (constant) tensor.constant = program::Constant{{0, 64, 16}, "key"};
+  return tensor;
+}
+
+// update_cache(value 0, cache, position 2) for each of the caches; value 3 is a dead output of the first.
+program::Blob cache_blob(std::vector<program::BlobValueId> caches) {
+  program::Blob blob;
+  blob.values = {blob_tensor(), blob_tensor(true), int64_t{0}, blob_tensor(), blob_tensor(), blob_tensor(true)};
+  blob.inputs = {0};
+  blob.outputs = {3};
+  for (uint32_t i = 0; i < caches.size(); ++i)
+    blob.chain.push_back({i, "update_cache.default", {0, caches[i], 2, 3 + i}});
+  return blob;
+}
+
+TEST(BuildGraph, SharesStateByValueNotByContents) {
+  auto one = build(method_around(cache_blob({1, 1})));
+  ASSERT_TRUE(one) << one.error().to_string();
+  EXPECT_EQ(one->nodes[0].args[1], one->nodes[1].args[1]) << "one value is one state, also in two nodes";
+  EXPECT_TRUE(tensor(*one, one->nodes[0].args[1]).is_state);
+
+  auto two = build(method_around(cache_blob({1, 5})));
+  ASSERT_TRUE(two) << two.error().to_string();
+  EXPECT_NE(two->nodes[0].args[1], two->nodes[1].args[1]) << "two values with equal contents are two states";
+
+  auto twice = build(method_around(cache_blob({1}), 2));
+  ASSERT_TRUE(twice) << twice.error().to_string();
+  EXPECT_EQ(twice->nodes[0].args[1], twice->nodes[1].args[1]) << "a delegate that is called twice keeps its state";
+  EXPECT_NE(twice->outputs[0], twice->outputs[1]);
+}
+
+TEST(BuildGraph, RefusesANodeThatWritesOneStateTwice) {
+  program::Blob blob;
+  blob.values = {blob_tensor(), blob_tensor(true), program::None{}, blob_tensor()};
+  blob.inputs = {0};
+  blob.outputs = {3};
+  blob.chain = {{7, "sdpa_with_kv_cache.default", {0, 0, 0, 1, 1, 2, 2, 2, 2, 2, 2, 3}}};
+  auto graph = build(method_around(blob));
+  ASSERT_FALSE(graph);
+  EXPECT_THAT(graph.error().message, HasSubstr("writes value"));
+}
+
+TEST(BuildGraph, NamesWhatIsWrongInADelegateCall) {
+  using Method = program::Method;
+  auto blob_of = [](Method& m) -> program::Blob& { return *m.delegates[0].blob; };
+  struct Case {
+    std::function<void(Method&)> change;
+    const char* message;
+  };
+  const Case cases[] = {
+      {[](Method& m) {
+         m.delegates[0] = {"XnnpackBackend", std::nullopt};
+       },
+       "made for the backend 'XnnpackBackend'"},
+      {[](Method& m) { std::get<program::DelegateCall>(m.instructions[0]).args.pop_back(); },
+       "takes 1 inputs and gives 1 outputs, but is called with 1 values"},
+      {[](Method& m) { m.values[0] = tensor_spec(Shape{4}); }, "method and its delegate disagree"},
+      {[](Method& m) { m.values[0] = int64_t{3}; }, "SymInt and tensor of bound [1, 4]"},
+      {[&](Method& m) { blob_of(m).chain[0].args[0] = 4; }, "is read before anything makes it"},
+      {[&](Method& m) { blob_of(m).chain.push_back(blob_of(m).chain[0]); }, "is made by something else already"},
+      {[&](Method& m) {
+         blob_of(m).chain[0].args.back() = 2;
+         blob_of(m).values[2] = 0.5;
+       },
+       "which nothing may write"},
+      {[&](Method& m) { blob_of(m).values[2] = program::BlobValueList{{2}}; }, "holds the list 2"},
+      {[](Method& m) {
+         m.instructions.insert(m.instructions.begin(), program::JumpIfFalse{0, 1});
+       },
+       "branches on a value"},
+      {[](Method& m) {
+         m.values[0] = tensor_spec(Shape{2, 3, 4, 5}, {0, 2, 3, 1});
+       },
+       "stored in dim order [0, 2, 3, 1]"},
+  };
+  for (const Case& c : cases) {
+    Method method = method_around(cache_blob({1}));
+    c.change(method);
+    auto graph = build(std::move(method));
+    ASSERT_FALSE(graph) << c.message;
+    EXPECT_THAT(graph.error().to_string(), HasSubstr(c.message));
+    EXPECT_THAT(graph.error().to_string(), HasSubstr("method forward"));
+  }
+}
+
+TEST(BuildGraph, TakesTheSmallerOfTwoBounds) {
+  program::Method method = method_around(cache_blob({1}));
+  method.values[0] = tensor_spec(Shape{3, 2});
+  auto graph = build(std::move(method));
+  ASSERT_TRUE(graph) << graph.error().to_string();
+  EXPECT_EQ(tensor(*graph, graph->inputs[0]).bound, (Shape{1, 2}));
+}
+
+TEST(BuildGraph, MakesMovesAnotherNameAndFreesNothing) {
+  program::Method method;
+  method.values = {tensor_spec(Shape{2}), tensor_spec(Shape{2}), tensor_spec(Shape{2})};
+  method.inputs = {0};
+  method.outputs = {2};
+  method.instructions = {program::MoveCall{0, 1}, program::KernelCall{"my::op", "out", {1, 2, 2}},
+                         program::FreeCall{1}};
+  auto graph = build(method);
+  ASSERT_TRUE(graph) << graph.error().to_string();
+  EXPECT_THAT(lines(*graph), ElementsAre("my.op.default(%0) -> %1")) << "an unknown operator keeps its name";
+}
+
+TEST(BuildGraph, ReadsNoTensorBeforeItIsWritten) {
+  program::Method method;
+  method.values = {tensor_spec(Shape{2}), tensor_spec(Shape{2})};
+  method.outputs = {1};
+  method.instructions = {program::KernelCall{"aten::relu", "out", {0, 1, 1}}};
+  auto graph = build(method);
+  ASSERT_FALSE(graph);
+  EXPECT_THAT(graph.error().message, HasSubstr("is read before an instruction writes it"));
 }
 
 }  // namespace

@@ -63,7 +63,8 @@ Result<FileLayout> read_ptd_head(std::span<const std::byte> head, uint64_t file_
   auto segment_base = little_endian<uint64_t>(head, 32);
   SCONCE_DO(check_inside(flatbuffer_offset, flatbuffer_size, file_size, "data file's index"));
   SCONCE_DO(check_inside(segment_base, 0, file_size, "data file's segment base"));
-  return FileLayout{{source, flatbuffer_offset, flatbuffer_size}, segment_base, file_size};
+  // The flatbuffer's root offset counts from the start of the file, in front of the header.
+  return FileLayout{{source, 0, flatbuffer_offset + flatbuffer_size}, segment_base, file_size};
 }
 
 Result<BlobLayout> read_blob_head(std::span<const std::byte> head, Range blob) {

@@ -30,6 +30,7 @@ Result<FileLayout> read_pte_head(std::span<const std::byte> head, uint64_t file_
 
 // A .ptd file has the same idea with other fields, always present:
 //   8: "FH01"   12: u32 header size   16: u64 flatbuffer offset   24: u64 flatbuffer size   32: u64 segment base
+// The header lies inside the flatbuffer here too: the offset says where the flatbuffer goes on behind it.
 Result<FileLayout> read_ptd_head(std::span<const std::byte> head, uint64_t file_size, uint32_t source);
 
 // Where the parts of a delegate blob lie, as ranges of the file.
