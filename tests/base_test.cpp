@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/half.h"
 #include "base/math.h"
 #include "base/sha256.h"
 
@@ -32,6 +35,34 @@ TEST(Error, TellsWhereItHappened) {
 TEST(CheckedEnd, RefusesOverflow) {
   EXPECT_EQ(checked_end(2, 3, "segment").value(), 5u);
   EXPECT_FALSE(checked_end(UINT64_MAX, 1, "segment"));
+}
+
+TEST(Half, ConvertsEveryValueBothWays) {
+  for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+    const float value = half_to_float(static_cast<uint16_t>(bits));
+    const uint32_t back = float_to_half(value);
+    if (std::isnan(value))
+      EXPECT_TRUE((back & 0x7c00) == 0x7c00 && (back & 0x3ff) != 0) << bits;
+    else
+      EXPECT_EQ(back, bits);
+  }
+  EXPECT_EQ(half_to_float(0x3555), 0.333251953125f);
+  EXPECT_EQ(half_to_float(0x0001), 0x1p-24f);
+  EXPECT_EQ(half_to_float(0xfbff), -65504.0f);
+}
+
+TEST(Half, RoundsToNearestEven) {
+  // Between each pair of neighbours: below the middle, the middle, above it.
+  for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
+    const float low = half_to_float(static_cast<uint16_t>(bits)), high = half_to_float(static_cast<uint16_t>(bits + 1));
+    const float middle = low + (high - low) / 2;
+    EXPECT_EQ(float_to_half(std::nextafter(middle, low)), bits);
+    EXPECT_EQ(float_to_half(middle), bits % 2 ? bits + 1 : bits);
+    EXPECT_EQ(float_to_half(std::nextafter(middle, high)), bits + 1);
+  }
+  EXPECT_EQ(float_to_half(65519.996f), 0x7bff);
+  EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_half(-1e10f), 0xfc00);
 }
 
 TEST(Sha256, MatchesPublishedDigests) {
