@@ -1,0 +1,71 @@
+// sconce: the command line.
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+
+namespace sconce::cli {
+namespace {
+
+constexpr const char* kDescription =
+    "Sconce runs programs exported by ExecuTorch (.pte) on any GPU through WebGPU, at any live shape.";
+
+constexpr const char* kFooter = R"(Examples:
+  sconce devices                                what this machine can run on
+  sconce inspect model.pte                      what a program takes, gives and needs
+  sconce run model.pte --random --shape 0=1,17  one run at a live shape of your choice
+  sconce generate MODEL_DIR "Why is the sky blue?"
+  sconce generate MODEL_DIR --chat
+  sconce bench MODEL_DIR --prefill 37,128 --decode 64
+
+`sconce COMMAND --help` tells more about each command.
+Exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 interrupted by Ctrl-C.)";
+
+void add_global_options(CLI::App& app, GlobalOptions& globals) {
+  app.add_option("--device", globals.device,
+                 "The adapter to use: discrete, integrated, software, or a part of its name, vendor or driver")
+      ->type_name("SELECTOR");
+  app.add_flag("--fast", globals.fast,
+               "Turn WebGPU's checks off: faster, but a defect inside the GPU API may end the process");
+  app.add_flag("--no-fuse", globals.no_fuse, "Run the program's operators one by one, without fusing them");
+  app.add_flag("--quiet", globals.quiet, "Print nothing on stderr except errors");
+}
+
+// Prints help (to stdout) or what is wrong with the command line (to stderr).
+ExitCode explain(const CLI::App& app, const CLI::ParseError& error) {
+  return app.exit(error) == 0 ? kOk : kUsage;
+}
+
+ExitCode run(int argc, char** argv) {
+  CLI::App app(kDescription, "sconce");
+  GlobalOptions globals;
+  Action action;
+  add_global_options(app, globals);
+  app.set_version_flag("--version", "sconce " SCONCE_VERSION);
+  app.require_subcommand(1);
+  app.fallthrough();  // global options may follow the command
+  app.footer(kFooter);
+  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench}) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+
+  catch_interrupts();
+  Result<ExitCode> result = action(globals);
+  if (result) return *result;
+  if (result.error().code == ErrorCode::cancelled && interrupted()) {
+    std::fputs("Interrupted.\n", stderr);
+    return kInterrupted;
+  }
+  std::fprintf(stderr, "error: %s\n", result.error().to_string().c_str());
+  return kFailure;
+}
+
+}  // namespace
+}  // namespace sconce::cli
+
+int main(int argc, char** argv) {
+  return sconce::cli::run(argc, argv);
+}
