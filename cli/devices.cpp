@@ -1,8 +1,9 @@
 // sconce devices: the adapters that a model could run on.
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/load.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
-#include "sconce/device.h"
 
 namespace sconce::cli {
 namespace {
@@ -10,14 +11,6 @@ namespace {
 struct Options {
   bool json = false;
 };
-
-// "The adapter that the global options choose" is the first one that the selector fits, so its name tells which.
-Result<std::string> chosen_name(const GlobalOptions& globals) {
-  DeviceOptions options;
-  options.adapter = globals.device;
-  SCONCE_TRY(Device device, Device::open(options));
-  return device.adapter().to_string();
-}
 
 void print(const AdapterInfo& adapter, bool chosen) {
   const AdapterLimits& limits = adapter.limits;
@@ -35,8 +28,15 @@ void print(const AdapterInfo& adapter, bool chosen) {
 }
 
 Result<ExitCode> devices(const Options& options, const GlobalOptions& globals) {
-  SCONCE_TRY(std::vector<AdapterInfo> adapters, Device::list());
-  SCONCE_TRY(std::string chosen, chosen_name(globals));
+  auto listed = [] {
+    const SilencedStderr silenced;
+    return Device::list();
+  }();
+  SCONCE_TRY(std::vector<AdapterInfo> adapters, std::move(listed));
+  GlobalOptions quietly = globals;
+  quietly.quiet = true;
+  SCONCE_TRY(Device device, open_device(quietly));
+  const std::string chosen = device.adapter().to_string();
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   bool found = false;
   for (const AdapterInfo& adapter : adapters) {

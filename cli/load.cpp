@@ -14,7 +14,11 @@ Result<Device> open_device(const GlobalOptions& globals) {
   DeviceOptions options;
   options.adapter = globals.device;
   options.mode = globals.fast ? DeviceMode::fast : DeviceMode::checked;
-  SCONCE_TRY(Device device, Device::open(options));
+  auto opened = [&] {
+    const SilencedStderr silenced;
+    return Device::open(options);
+  }();
+  SCONCE_TRY(Device device, std::move(opened));
   const AdapterInfo& adapter = device.adapter();
   if (adapter.adapter_class == AdapterClass::software && !globals.quiet)
     fmt::print(stderr, "Running on the CPU through a software adapter: {}.\n", adapter.to_string());

@@ -12,7 +12,7 @@ namespace sconce::cli {
 // A model is named by its .pte file or by the model directory that holds model.pte.
 std::filesystem::path program_path(const std::string& model);
 
-// Opens the device that the global options choose. A software adapter is announced on stderr.
+// Opens the device that the global options choose. A software adapter is announced on stderr unless it must be quiet.
 Result<Device> open_device(const GlobalOptions& globals);
 
 // Loads with a progress bar; Ctrl-C cancels it.

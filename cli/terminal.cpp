@@ -1,5 +1,6 @@
 #include "cli/terminal.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -65,6 +66,19 @@ std::optional<std::string> read_all_input() {
     if (count == 0 || (count < 0 && errno != EINTR)) return text;
   }
   return std::nullopt;
+}
+
+SilencedStderr::SilencedStderr() : saved_(dup(STDERR_FILENO)) {
+  std::fflush(stderr);
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nowhere < 0) return;
+  dup2(nowhere, STDERR_FILENO);
+  close(nowhere);
+}
+SilencedStderr::~SilencedStderr() {
+  if (saved_ < 0) return;
+  dup2(saved_, STDERR_FILENO);
+  close(saved_);
 }
 
 void ProgressBar::show(std::string_view title, uint64_t done, uint64_t total) {

@@ -24,6 +24,19 @@ std::optional<std::string> read_line();
 // All of stdin; nothing when Ctrl-C is pressed meanwhile.
 std::optional<std::string> read_all_input();
 
+// While it lives, what other libraries print on stderr is dropped: Dawn prints notes about limits there that no caller
+// can turn off. Errors do not pass this way; they come back as values.
+class SilencedStderr {
+ public:
+  SilencedStderr();
+  SilencedStderr(const SilencedStderr&) = delete;
+  SilencedStderr& operator=(const SilencedStderr&) = delete;
+  ~SilencedStderr();
+
+ private:
+  int saved_;
+};
+
 // One line on stderr that shows how far a long step is; nothing at all unless stderr is a terminal. It is gone when the
 // object is.
 class ProgressBar {
