@@ -20,7 +20,7 @@ class MemorySource : public program::ByteSource {
     largest_read_ = std::max(largest_read_, size);
     // A copy at an address that is only byte-aligned: readers may not rely on more.
     copy_.resize(size + 1);
-    std::memcpy(copy_.data() + 1, bytes_.data() + offset, size);
+    if (size > 0) std::memcpy(copy_.data() + 1, bytes_.data() + offset, size);
     return std::span<const std::byte>(copy_).subspan(1, size);
   }
 
