@@ -339,7 +339,7 @@ TEST(Profile, EachDispatchIsTimed) {
   uint64_t sum = 0;
   for (const DispatchTime& time : times) {
     EXPECT_EQ(time.node, 7u);
-    EXPECT_EQ(time.kernel, "rms_norm");
+    EXPECT_TRUE(time.kernel.starts_with("rms_norm")) << time.kernel;
     sum += time.nanoseconds;
   }
   EXPECT_GT(sum, 0u);
