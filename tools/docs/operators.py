@@ -1,0 +1,73 @@
+"""python3 tools/docs/operators.py [--check]: writes docs/operators.md from the catalogue and the operator cases.
+
+The names come from `sconce operators`; element types and live shapes are those that the committed cases
+(tests/fixtures/ops) run with. Standard library only.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/operators.md"
+TYPES = {"F32": "f32", "F16": "f16", "I64": "i64", "I32": "i32", "BOOL": "bool", "U8": "u8", "I8": "i8", "F64": "f64"}
+HEAD = """# Operators
+
+Made by `python3 tools/docs/operators.py`; do not edit. An operator has the name that a delegate blob gives it; kernel calls
+of a method (`aten::add.out`) run by the same names. Every operator runs at every live shape within its upper bounds. The
+columns say what the operator cases cover: the element types of inputs and outputs of the programs that hold it, whether
+one session runs it at several live shapes, and in how many programs it stands. SymInt operators run on the host.
+
+"""
+
+
+def read_header(path):
+    with open(path, "rb") as file:
+        (size,) = struct.unpack("<Q", file.read(8))
+        return json.loads(file.read(size))
+
+
+def read_cases():
+    """By operator: element types, whether live shapes differ from run to run, and the number of programs."""
+    types, live, count = collections.defaultdict(set), set(), collections.Counter()
+    for path in sorted((ROOT / "tests/fixtures/ops").rglob("*.safetensors")):
+        header = read_header(path)
+        metadata = header.pop("__metadata__")
+        shapes = collections.defaultdict(set)
+        for name, tensor in header.items():
+            shapes[name.split(".")[1]].add(tuple(tensor["shape"]))
+        for operator in filter(None, metadata["operators"].split(",")):
+            count[operator] += 1
+            types[operator] |= {TYPES[tensor["dtype"]] for tensor in header.values()}
+            if any(len(seen) > 1 for seen in shapes.values()):
+                live.add(operator)
+    return types, live, count
+
+
+def page(names):
+    types, live, count = read_cases()
+    lines = ["| operator | element types | live shapes | programs |", "|---|---|---|---|"]
+    for name in names:
+        lines.append(f"| `{name}` | {', '.join(sorted(types[name])) or '-'} | {'yes' if name in live else '-'} | {count[name]} |")
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sconce", default=ROOT / "build/sconce", type=pathlib.Path, help="the built command")
+    parser.add_argument("--check", action="store_true", help="fail when the page is not up to date")
+    arguments = parser.parse_args()
+    names = subprocess.run([arguments.sconce, "operators"], check=True, capture_output=True, text=True).stdout.split()
+    text = page(names)
+    if not arguments.check:
+        PAGE.write_text(text)
+    elif not PAGE.exists() or PAGE.read_text() != text:
+        sys.exit("docs/operators.md is out of date; run python3 tools/docs/operators.py.")
+
+
+if __name__ == "__main__":
+    main()
