@@ -3,8 +3,7 @@
 //
 // x: [batches, m, k]; w: element (b, k, n) is at b * w_batch + k * w_k + n * w_n; added (optional): element (m, n) is at
 // m * added_m + n * added_n; c: [batches, m, c_columns].
-// One workgroup computes 4 rows of c times 4 * lanes columns; x passes through workgroup memory, where reading one
-// address from all invocations is cheapest.
+// One workgroup computes 4 rows of c times 64 columns; x passes through workgroup memory.
 // use: grid
 // limits: workgroup_bytes = 8192
 

@@ -28,12 +28,12 @@ struct Route {
   uint64_t tile_m, tile_n;
 };
 
-Route choose_route(uint64_t m, const record::Capabilities& capabilities) {
-  // On a software adapter a tile of four rows costs about as much as two passes over the weights.
-  if (capabilities.adapter_class == record::AdapterClass::software)
-    return m < 3 ? Route{Route::Kind::lanes, 1, 64} : Route{Route::Kind::lanes, 4, 256};
+Route choose_route(uint64_t m, const record::Capabilities& device) {
+  if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4)
+    return {Route::Kind::lanes, m < 3 ? 1u : m <= 4 ? 4u : 8u, 32};
   // The weights of a few rows of x stay in the GPU's cache; a tile would be mostly empty.
-  return m <= 8 ? Route{Route::Kind::gemv, 1, 16} : Route{Route::Kind::tile, 64, 64};
+  if (m <= 8) return {Route::Kind::gemv, 1, 16};
+  return {Route::Kind::tile, 64, 64};
 }
 
 // The parts of a kernel that do not depend on the route.
@@ -59,12 +59,14 @@ Kernel q4_kernel(const Q4Call& call, const ConstantPart& part) {
   return kernel;
 }
 
-Result<void> plan_part(const Q4Call& call, const ConstantPart& part, const Route& route, NodePlan& plan) {
+Result<void> plan_part(const Q4Call& call, const ConstantPart& part, const Route& route, uint32_t subgroup_size,
+                       NodePlan& plan) {
   const uint64_t workgroups = div_ceil(call.m, route.tile_m) * div_ceil(part.rows, route.tile_n);
   switch (route.kind) {
     case Route::Kind::lanes: {
       auto kernel = q4_kernel<kernels::q4_linear_lanes>(call, part);
       kernel.tokens = static_cast<uint32_t>(route.tile_m);
+      kernel.width = subgroup_size >= 8 ? 8 : 4;
       return plan.dispatch(kernel, workgroups);
     }
     case Route::Kind::gemv:
@@ -80,8 +82,10 @@ Result<void> plan_q4_linear(const Call& call, const TensorArg& x, const Q4Weight
   shape[shape.rank() - 1] = static_cast<int64_t>(weight.n);
   SCONCE_TRY(Operand y, plan.output(0, shape));
   const Q4Call product{x, weight, y, leading_count(x.shape), static_cast<uint64_t>(x.shape.back())};
-  const Route route = choose_route(product.m, call.capabilities());
-  for (const ConstantPart& part : weight.parts) SCONCE_DO(plan_part(product, part, route, plan));
+  const record::Capabilities& device = call.capabilities();
+  const Route route = choose_route(product.m, device);
+  for (const ConstantPart& part : weight.parts)
+    SCONCE_DO(plan_part(product, part, route, device.subgroup_min_size, plan));
   return {};
 }
 

@@ -1,14 +1,16 @@
 // y[m, n] = bias[n] + sum_k x[m, k] * weight[n, k] * scale[k / group_size, n], in f32, for software adapters: each
-// invocation owns four rows of the weight, so nothing is reduced across invocations.
+// invocation owns four rows of the weight, so nothing is reduced across invocations and nothing waits at a barrier.
 //
 // x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_stride]; y: [m, n].
-// One workgroup computes `tokens` rows of y times 4 * lanes columns; x passes through workgroup memory, where reading
-// one address from all invocations is cheapest (a third of the time of a storage buffer on lavapipe).
+// One workgroup computes `tokens` rows of y times 32 columns. The invocations of a subgroup read different
+// elements of x and broadcast them: lavapipe turns every load in a loop into one scalar load an invocation, even where
+// all read one address. `width` is how many share elements, at most the device's least subgroup size.
 // Workgroups of the same columns follow each other, so that their weights stay in the cache.
 // use: grid, q4, q4_scales
-// variant: tokens = 1 | 4
+// variant: tokens = 1 | 4 | 8
+// variant: width = 4 | 8
 // variant: whole_blocks = false | true
-// limits: invocations = 64, workgroup_bytes = 8192
+enable subgroups;
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> blocks: array<vec4<u32>>;
@@ -29,27 +31,31 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-const lanes = select(16u, 64u, tokens > 1u);
-const chunk = 512u;  // elements of k that are in workgroup memory at a time
-var<workgroup> x_chunk: array<vec4<f32>, tokens * chunk / 4u>;
+const lanes = 8u;
 
-fn x_at(token: u32, k: u32) -> f32 {
-  if (token < params.m && k < params.k) {
-    return x[token * params.k + k];
-  }
-  return 0.0;
+// Element k of the row of x that begins at `start`.
+fn x_at(start: u32, k: u32) -> f32 {
+  return select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
 }
 
-fn load_chunk(first_token: u32, first_k: u32, lane: u32) {
-  for (var i = lane; i < tokens * chunk / 4u; i += lanes) {
-    let token = first_token + i / (chunk / 4u);
-    let k = first_k + i % (chunk / 4u) * 4u;
-    if (k < params.k) {
-      x_chunk[i] = vec4<f32>(x_at(token, k), x_at(token, k + 1u), x_at(token, k + 2u), x_at(token, k + 3u));
-    } else {
-      x_chunk[i] = vec4<f32>();
-    }
+fn broadcast_first(v: f32) -> vec4<f32> {
+  return vec4<f32>(subgroupBroadcast(v, 0u), subgroupBroadcast(v, 1u), subgroupBroadcast(v, 2u),
+                   subgroupBroadcast(v, 3u));
+}
+
+// Elements k to k + 7 of a row of x; this invocation reads element k + i, and k + 4 + i where four share.
+struct Eight {
+  first: vec4<f32>,
+  second: vec4<f32>,
+}
+
+fn x_eight(start: u32, k: u32, i: u32) -> Eight {
+  let v = x_at(start, k + i);
+  if (width == 4u) {
+    return Eight(broadcast_first(v), broadcast_first(x_at(start, k + 4u + i)));
   }
+  return Eight(broadcast_first(v), vec4<f32>(subgroupBroadcast(v, 4u), subgroupBroadcast(v, 5u),
+                                             subgroupBroadcast(v, 6u), subgroupBroadcast(v, 7u)));
 }
 
 // Weights k to k + 3 of four rows, a column a row.
@@ -76,60 +82,48 @@ fn store_rows(token: u32, rows: vec4<u32>, values: vec4<f32>) {
   store(token, rows.w, values.w);
 }
 
-@compute @workgroup_size(lanes)
+@compute @workgroup_size(8)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32) {
+        @builtin(local_invocation_index) lane: u32, @builtin(subgroup_invocation_id) subgroup_lane: u32) {
   let tile = grid_index(workgroup, workgroups);
   let token_tiles = (params.m + tokens - 1u) / tokens;
   let token = tile % token_tiles * tokens;
   let rows = tile / token_tiles * 4u * lanes + lane + vec4<u32>(0u, lanes, 2u * lanes, 3u * lanes);
   let safe_rows = min(rows, vec4<u32>(params.rows - 1u));
+  let i = subgroup_lane % width;
 
-  // Sums of four rows each, one for each token.
-  var y0 = vec4<f32>();
-  var y1 = vec4<f32>();
-  var y2 = vec4<f32>();
-  var y3 = vec4<f32>();
-  for (var first = 0u; first < params.k; first += chunk) {
-    workgroupBarrier();
-    load_chunk(token, first, lane);
-    workgroupBarrier();
-    let chunk_blocks = (min(params.k - first, chunk) + 31u) / 32u;
-    for (var b = 0u; b < chunk_blocks; b++) {
-      let k = first + b * 32u;
-      let at = k / 32u * params.rows;
-      let block0 = blocks[at + safe_rows.x];
-      let block1 = blocks[at + safe_rows.y];
-      let block2 = blocks[at + safe_rows.z];
-      let block3 = blocks[at + safe_rows.w];
-      let scale = vec4<f32>(block_scale(k, safe_rows.x), block_scale(k, safe_rows.y), block_scale(k, safe_rows.z),
-                            block_scale(k, safe_rows.w));
-      var sum0 = vec4<f32>();
-      var sum1 = vec4<f32>();
-      var sum2 = vec4<f32>();
-      var sum3 = vec4<f32>();
-      for (var w = 0u; w < 4u; w++) {
-        let words = vec4<u32>(block0[w], block1[w], block2[w], block3[w]);
-        let weights_a = weights(words, k + w * 8u, safe_rows);
-        let weights_b = weights(words >> vec4<u32>(4u), k + w * 8u + 4u, safe_rows);
-        let i = b * 8u + w * 2u;
-        sum0 += x_chunk[i] * weights_a + x_chunk[i + 1u] * weights_b;
-        if (tokens > 1u) {
-          sum1 += x_chunk[i + chunk / 4u] * weights_a + x_chunk[i + chunk / 4u + 1u] * weights_b;
-          sum2 += x_chunk[i + chunk / 2u] * weights_a + x_chunk[i + chunk / 2u + 1u] * weights_b;
-          sum3 += x_chunk[i + chunk * 3u / 4u] * weights_a + x_chunk[i + chunk * 3u / 4u + 1u] * weights_b;
-        }
+  // A row past the end of x repeats the last one and is not stored.
+  var starts = array<u32, tokens>();
+  for (var t = 0u; t < tokens; t++) {
+    starts[t] = min(token + t, params.m - 1u) * params.k;
+  }
+  // Sums of four rows of the weight each.
+  var results = array<vec4<f32>, tokens>();
+  for (var k = 0u; k < params.k; k += 32u) {
+    let at = k / 32u * params.rows;
+    let block0 = blocks[at + safe_rows.x];
+    let block1 = blocks[at + safe_rows.y];
+    let block2 = blocks[at + safe_rows.z];
+    let block3 = blocks[at + safe_rows.w];
+    let scale = vec4<f32>(block_scale(k, safe_rows.x), block_scale(k, safe_rows.y), block_scale(k, safe_rows.z),
+                          block_scale(k, safe_rows.w));
+    // The initial value is written out: in a loop, Dawn sets a variable without one to zero only once.
+    var sums = array<vec4<f32>, tokens>();
+    for (var w = 0u; w < 4u; w++) {
+      let words = vec4<u32>(block0[w], block1[w], block2[w], block3[w]);
+      let word_k = k + w * 8u;
+      let first = weights(words, word_k, safe_rows);
+      let second = weights(words >> vec4<u32>(4u), word_k + 4u, safe_rows);
+      for (var t = 0u; t < tokens; t++) {
+        let x = x_eight(starts[t], word_k, i);
+        sums[t] += x.first * first + x.second * second;
       }
-      y0 += sum0 * scale;
-      y1 += sum1 * scale;
-      y2 += sum2 * scale;
-      y3 += sum3 * scale;
+    }
+    for (var t = 0u; t < tokens; t++) {
+      results[t] += sums[t] * scale;
     }
   }
-  store_rows(token, rows, y0);
-  if (tokens > 1u) {
-    store_rows(token + 1u, rows, y1);
-    store_rows(token + 2u, rows, y2);
-    store_rows(token + 3u, rows, y3);
+  for (var t = 0u; t < tokens; t++) {
+    store_rows(token + t, rows, results[t]);
   }
 }
