@@ -86,8 +86,11 @@ struct RunStatistics {
 
 // For tests and measurements; both cost time.
 struct SessionOptions {
-  bool poison = false;   // fill activations with NaN before each run, so that reading what was not written shows
-  bool profile = false;  // time each dispatch (Session::take_profile)
+  // Fill activations with NaN before each run, so that reading what was not written shows, and verify everything that
+  // is submitted (src/record/check.h).
+  bool poison = false;
+  // Time each dispatch (Session::take_profile).
+  bool profile = false;
 };
 
 struct KernelTime {

@@ -56,9 +56,12 @@ Result<Tensor> parse_tensor(const json& entry, std::span<const std::byte> data) 
   return Tensor{dtype, shape, {part.begin(), part.end()}};
 }
 
-}  // namespace
+struct Header {
+  json entries;
+  std::span<const std::byte> data;
+};
 
-Result<NamedTensors> parse_safetensors(std::span<const std::byte> file) {
+Result<Header> parse_header(std::span<const std::byte> file) {
   uint64_t header_bytes = 0;
   if (file.size() < sizeof header_bytes)
     return fail(ErrorCode::corrupt_file, "A safetensors file of {} bytes has no header.", file.size());
@@ -68,17 +71,36 @@ Result<NamedTensors> parse_safetensors(std::span<const std::byte> file) {
                 file.size());
   const auto text = file.subspan(sizeof header_bytes, header_bytes);
   const auto* begin = reinterpret_cast<const char*>(text.data());
-  const json header = json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
-  if (!header.is_object()) return fail(ErrorCode::corrupt_file, "The header is not a JSON object.");
+  json entries = json::parse(begin, begin + text.size(), nullptr, /*allow_exceptions=*/false);
+  if (!entries.is_object()) return fail(ErrorCode::corrupt_file, "The header is not a JSON object.");
+  return Header{std::move(entries), file.subspan(sizeof header_bytes + header_bytes)};
+}
 
+}  // namespace
+
+Result<NamedTensors> parse_safetensors(std::span<const std::byte> file) {
+  SCONCE_TRY(const Header header, parse_header(file));
   NamedTensors tensors;
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : header.entries.items()) {
     if (name == "__metadata__") continue;
-    auto tensor = parse_tensor(entry, file.subspan(sizeof header_bytes + header_bytes));
+    auto tensor = parse_tensor(entry, header.data);
     if (!tensor) return std::unexpected(std::move(tensor).error().within("tensor " + name));
     tensors.emplace(name, *std::move(tensor));
   }
   return tensors;
+}
+
+Result<std::map<std::string, std::string>> parse_safetensors_metadata(std::span<const std::byte> file) {
+  SCONCE_TRY(const Header header, parse_header(file));
+  std::map<std::string, std::string> metadata;
+  const auto found = header.entries.find("__metadata__");
+  if (found == header.entries.end()) return metadata;
+  for (const auto& [key, value] : found->items()) {
+    if (!value.is_string())
+      return fail(ErrorCode::corrupt_file, "The metadata {} is not a string but {}.", key, value.dump());
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
 }
 
 std::vector<std::byte> format_safetensors(const NamedTensors& tensors) {

@@ -20,6 +20,8 @@ using NamedTensors = std::map<std::string, Tensor, std::less<>>;
 
 // The dtypes of sconce::Dtype; others (BF16, U16, ...) are errors. Errors: corrupt_file, unsupported.
 Result<NamedTensors> parse_safetensors(std::span<const std::byte> file);
+// What the writer added about the file as a whole, string by string. Errors: corrupt_file.
+Result<std::map<std::string, std::string>> parse_safetensors_metadata(std::span<const std::byte> file);
 std::vector<std::byte> format_safetensors(const NamedTensors& tensors);
 
 // Versions 1 to 3 of the format; Fortran order only where it makes no difference. Errors: corrupt_file, unsupported.

@@ -144,6 +144,7 @@ constexpr OperatorInfo kOperators[] = {
     {"aten.cat.default", plan_cat, {}},
     {"aten.clone.default", plan_clone, kReshape},
     {"aten.constant_pad_nd.default", plan_constant_pad, {}},
+    {"aten.copy_.default", plan_copy_in_place, {.writes = {0, -1}}},
     {"aten.expand_copy.default", plan_expand, {}},
     {"aten.flip.default", plan_flip, {}},
     {"aten.gather.default", plan_gather, {}},

@@ -38,6 +38,8 @@ class LivePlanner final : public ops::ConstantProvider {
   // Writes what was planned since begin() or the last commit() into `step`, as its next phase.
   void commit(record::Step& step);
   void roll_back();
+  // The next commit writes the whole Step and all parameters: what was committed last may not have reached the GPU.
+  void rewrite_step() { must_rewrite_ = true; }
 
   // One dispatch of every pipeline that runs at a few shapes between 1 and the bounds use, with all counts zero:
   // pipelines exist and software drivers have compiled them before the first run. Changes no live shape.

@@ -40,7 +40,7 @@ class FaultList {
     for (const auto& [fault, places] : faults_)
       text += fmt::format("\n  {} ({}{}; arguments: {})", fault, places.first,
                           places.count > 1 ? fmt::format(" and {} more", places.count - 1) : "", places.arguments);
-    return text;
+    return text + "\n`sconce operators` lists what there is; export the model without these, or add them.";
   }
 
  private:

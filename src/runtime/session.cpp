@@ -113,6 +113,7 @@ void Session::add_output_read_backs(record::Phase& phase) {
 }
 
 void Session::fail(Error error) {
+  planner_.rewrite_step();  // the GPU may not have the parameters of this Step
   error.message += " The session cannot be used until it is reset, or the model is loaded again.";
   broken_ = std::move(error);
 }

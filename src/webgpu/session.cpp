@@ -2,6 +2,8 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "kernels.h"
+#include "record/check.h"
 #include "runtime/session.h"
 #include "webgpu/model_impl.h"
 
@@ -20,11 +22,14 @@ struct Session::Impl {
   Impl(const std::shared_ptr<Model::Impl>& from, const planner::Method& method, const SessionOptions& options)
       : model(from),
         session(*from->model, method),
-        replayer(from->gpu, {options.poison, options.profile}, &from->replayer) {}
+        replayer(from->gpu, {options.poison, options.profile}, &from->replayer) {
+    if (options.poison) checker.emplace(from->gpu->capabilities(), kernels::all(), &method.graph);
+  }
 
   // Runs a Step that is not part of a run: reset, warm-up.
   Result<void> run_aside(record::Step step) {
     SCONCE_DO(replayer.prepare(session.tables()));
+    SCONCE_DO(check(step, record::StepKind::setup, 0));
     SCONCE_TRY(auto nothing, replayer.submit(step, 0));
     (void)nothing;
     return {};
@@ -50,6 +55,7 @@ struct Session::Impl {
     replan_us += microseconds_since(begin);
     // The commit may have grown the parameter buffer.
     auto prepared = replayer.prepare(session.tables());
+    if (prepared) prepared = check(step, record::StepKind::run, session.phase());
     auto submitted = prepared ? replayer.submit(step, session.phase()) : std::unexpected(prepared.error());
     if (!submitted) {
       session.fail(submitted.error());
@@ -71,6 +77,11 @@ struct Session::Impl {
     return outputs;
   }
 
+  Result<void> check(const record::Step& step, record::StepKind kind, size_t phase) {
+    if (!checker) return {};
+    return checker->check(session.tables(), step, kind, phase);
+  }
+
   std::unexpected<Error> broken(Error error) {
     in_flight = false;
     session.fail(error);
@@ -87,6 +98,7 @@ struct Session::Impl {
   std::shared_ptr<Model::Impl> model;
   runtime::Session session;
   webgpu::Replayer replayer;
+  std::optional<record::CheckExecutor> checker;  // with SessionOptions::poison
   webgpu::PendingRead reads;
   bool in_flight = false;
   double replan_us = 0;

@@ -8,6 +8,7 @@ namespace sconce::ops {
 // ---- the same bytes under another shape (reshape.cpp) ----
 Result<void> plan_view(const Call& call, NodePlan& plan);
 Result<void> plan_clone(const Call& call, NodePlan& plan);
+Result<void> plan_copy_in_place(const Call& call, NodePlan& plan);
 Result<void> plan_squeeze(const Call& call, NodePlan& plan);
 Result<void> plan_unsqueeze(const Call& call, NodePlan& plan);
 

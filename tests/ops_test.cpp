@@ -1,0 +1,207 @@
+// Every operator case against its goldens: in one session whose live shapes change in the listed order and then in
+// random order, and in fresh sessions; on the device as it is, and without its optional features; and, without a GPU,
+// on every combination of capabilities. On the GPU activations are poisoned and every Step passes the check executor.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <optional>
+#include <random>
+
+#include "graph/build.h"
+#include "io/files.h"
+#include "ops/contract.h"
+#include "program/reader.h"
+#include "runtime/model.h"
+#include "sconce/model.h"
+#include "support/capability_sets.h"
+#include "support/case_file.h"
+#include "support/devices.h"
+#include "support/dry_session.h"
+#include "support/memory_source.h"
+
+namespace sconce {
+namespace {
+
+using test::CaseFile;
+using test::CaseRun;
+using test::Features;
+
+std::vector<TensorView> views(const std::vector<Tensor>& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+
+// A failing run must say why, in a sentence.
+void expect_sentence(const Error& error) {
+  EXPECT_TRUE(error.message.ends_with('.')) << error.message;
+  EXPECT_NE(error.code, ErrorCode::internal) << error.to_string();
+}
+
+void expect_run(Session& session, const CaseFile& file, size_t index) {
+  SCOPED_TRACE(fmt::format("run {}", index));
+  const CaseRun& run = file.runs[index];
+  auto outputs = session.run(views(run.inputs));
+  if (run.fails) {
+    ASSERT_FALSE(outputs) << "the run must fail";
+    return expect_sentence(outputs.error());
+  }
+  ASSERT_TRUE(outputs) << outputs.error().to_string();
+  // A method returns the inputs that it writes before what the module returns, and goldens hold the latter.
+  ASSERT_GE(outputs->size(), run.goldens.size());
+  const size_t first = outputs->size() - run.goldens.size();
+  for (size_t i = 0; i < run.goldens.size(); ++i)
+    EXPECT_EQ(test::difference((*outputs)[first + i], run.goldens[i], file.tolerance), "") << "output " << i;
+}
+
+class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
+ protected:
+  void SetUp() override {
+    auto file = test::read_case(GetParam());
+    ASSERT_TRUE(file) << file.error().to_string();
+    file_ = *std::move(file);
+  }
+  void load(Features features) {
+    Device* device = test::device(features);
+    ASSERT_NE(device, nullptr);
+    auto model = Model::load(*device, file_.program, {.warm_up = false});
+    ASSERT_EQ(model.has_value(), file_.loads) << (model ? "" : model.error().to_string());
+    if (model) {
+      model_ = *std::move(model);
+    } else {
+      expect_sentence(model.error());
+    }
+  }
+  Session session() {
+    auto session = Session::create(*model_, "forward", {.poison = true});
+    if (!session) ADD_FAILURE() << session.error().to_string();
+    return *std::move(session);
+  }
+
+  // All runs in one session, in the listed order; then, if they stand alone, in random order, else again after a reset.
+  void run_reused(Features features) {
+    load(features);
+    if (!model_) return;
+    Session session = this->session();
+    std::vector<size_t> order(file_.runs.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (size_t i : order) expect_run(session, file_, i);
+    if (HasFailure()) return;
+    if (file_.stateful) {
+      ASSERT_TRUE(session.reset());
+    } else {
+      std::ranges::shuffle(order, std::mt19937(static_cast<uint32_t>(order.size())));
+    }
+    SCOPED_TRACE("second pass");
+    for (size_t i : order) expect_run(session, file_, i);
+    auto guards = session.check_guards();
+    EXPECT_TRUE(guards) << guards.error().to_string();
+  }
+  void run_fresh(Features features) {
+    load(features);
+    if (!model_) return;
+    if (file_.stateful) {
+      Session session = this->session();
+      for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i);
+      return;
+    }
+    for (size_t i = 0; i < file_.runs.size(); ++i) {
+      Session session = this->session();
+      expect_run(session, file_, i);
+    }
+  }
+
+  CaseFile file_;
+  std::optional<Model> model_;
+};
+
+TEST_P(OperatorCase, InAReusedSession) {
+  run_reused(Features::all);
+}
+TEST_P(OperatorCase, InFreshSessions) {
+  run_fresh(Features::all);
+}
+TEST_P(OperatorCase, InAReusedSessionOfAPlainDevice) {
+  run_reused(Features::plain);
+}
+TEST_P(OperatorCase, InFreshSessionsOfAPlainDevice) {
+  run_fresh(Features::plain);
+}
+
+Result<program::Program> read_program(const std::filesystem::path& path) {
+  SCONCE_TRY(std::vector<std::byte> bytes, io::read_file(path));
+  test::MemorySource source(std::move(bytes));
+  return program::read_program(source);
+}
+
+// Small limits make some programs impossible: then loading or the run says which number is too large.
+void expect_too_small(const Error& error) {
+  EXPECT_EQ(error.code, ErrorCode::unsupported) << error.to_string();
+  EXPECT_NE(error.message.find_first_of("0123456789"), std::string::npos) << error.message;
+}
+
+void plan_all_runs(const program::Program& program, const CaseFile& file, const test::CapabilitySet& set) {
+  const record::Capabilities defaults;
+  const bool small = set.capabilities.max_workgroups_per_dimension < defaults.max_workgroups_per_dimension ||
+                     set.capabilities.max_storage_binding_bytes < defaults.max_storage_binding_bytes;
+  auto model = runtime::Model::create(program, {.capabilities = set.capabilities});
+  if (!model && small) return expect_too_small(model.error());
+  ASSERT_TRUE(model) << model.error().to_string();
+  auto session = test::DrySession::create(**model, set.capabilities);
+  ASSERT_TRUE(session) << session.error().to_string();
+  for (const CaseRun& run : file.runs) {
+    auto done = (*session)->run(views(run.inputs));
+    if (!done && small && !run.fails) {
+      expect_too_small(done.error());
+    } else if (run.fails) {
+      ASSERT_FALSE(done);
+      expect_sentence(done.error());
+    } else {
+      ASSERT_TRUE(done) << done.error().to_string();
+    }
+  }
+}
+
+TEST_P(OperatorCase, IsPlannedForEveryDevice) {
+  if (!file_.loads) return;
+  auto program = read_program(GetParam());
+  ASSERT_TRUE(program) << program.error().to_string();
+  for (const test::CapabilitySet& set : test::all_capability_sets()) {
+    SCOPED_TRACE(set.name);
+    plan_all_runs(*program, file_, set);
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases()), [](const auto& info) {
+  std::string name = test::case_name(info.param);
+  std::ranges::replace(name, '/', '_');
+  return name;
+});
+
+// ---- the catalogue ----
+
+// Operators of the catalogue that no case has in its program yet; docs/operators.md says which. It only goes down.
+constexpr int kUncovered = 116;
+
+TEST(OperatorCases, CoverTheCatalogue) {
+  std::map<std::string, int> cases;
+  for (const ops::OperatorInfo& op : ops::catalog()) cases[std::string(op.name)] = 0;
+  for (const auto& path : test::find_cases()) {
+    auto program = read_program(path);
+    ASSERT_TRUE(program) << program.error().to_string();
+    auto graph = graph::build_graph(*program, "forward");
+    if (!graph) continue;  // a case of which loading must fail
+    std::set<std::string> names;
+    for (const graph::Node& node : graph->nodes) names.insert(node.op);
+    for (const std::string& name : names)
+      if (auto found = cases.find(name); found != cases.end()) ++found->second;
+  }
+  int uncovered = 0;
+  for (const auto& [op, count] : cases) {
+    fmt::print("{:5} {}\n", count, op);
+    uncovered += count == 0;
+  }
+  EXPECT_LE(uncovered, kUncovered) << "a new operator needs a case";
+}
+
+}  // namespace
+}  // namespace sconce

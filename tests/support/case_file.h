@@ -1,0 +1,36 @@
+// The operator cases that tools/fixtures writes: a program, and the inputs and goldens of its runs.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sconce/result.h"
+#include "sconce/tensor.h"
+#include "support/compare.h"
+
+namespace sconce::test {
+
+struct CaseRun {
+  std::vector<Tensor> inputs, goldens;
+  bool fails = false;  // it must give an error and change nothing
+};
+
+struct CaseFile {
+  std::string name;  // "elementwise/abs"
+  std::filesystem::path program;
+  Tolerance tolerance;
+  bool stateful = false;  // the runs depend on each other
+  bool loads = true;      // false: loading it must give an error
+  std::vector<CaseRun> runs;
+};
+
+// The programs of all cases, of those that are committed and those that were generated (SCONCE_FIXTURES/ops and
+// build/fixtures/ops), in the order of their names.
+std::vector<std::filesystem::path> find_cases();
+// "elementwise/abs" of its program's path.
+std::string case_name(const std::filesystem::path& program);
+
+Result<CaseFile> read_case(const std::filesystem::path& program);
+
+}  // namespace sconce::test

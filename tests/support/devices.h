@@ -1,0 +1,17 @@
+// The devices that tests run on: opened once a process, since opening one takes a fifth of a second.
+#pragma once
+
+#include "sconce/device.h"
+
+namespace sconce::test {
+
+enum class Features {
+  all,    // all that the adapter has
+  plain,  // without f16, subgroups and what else an adapter may lack
+};
+
+// The environment variable SCONCE_TEST_DEVICE picks the adapter ("swiftshader"); the best one else. Null, and a test
+// failure, when there is none.
+Device* device(Features features = Features::all);
+
+}  // namespace sconce::test
