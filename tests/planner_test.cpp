@@ -168,6 +168,7 @@ TEST(LivePlanner, AFailedRunChangesNothing) {
   PlannedGraph planned(attention_graph());
   // The last nodes see that the cache is full, after all others have been planned at the new length.
   expect_unchanged_by({live({1, 32, 64}), symint(40)}, planned, {live({1, 7, 64}), symint(3)});
+  expect_unchanged_by({live({1, 33, 64}), symint(0)}, planned, {live({1, 5, 64}), symint(3)});
   expect_unchanged_by({live({1, 0, 64}), symint(65)}, planned, {live({1, 1, 64}), symint(63)});
 }
 

@@ -43,20 +43,23 @@ void LivePlanner::write_inputs(record::Step& step) {
   for (ValueId value : method_.graph.inputs) {
     const graph::TensorValue* tensor = method_.graph.tensor(value);
     if (!tensor) continue;
-    if (step.commands.size() == at) {
-      step.commands.emplace_back();
-      step.uses.emplace_back();
-    }
+    if (step.commands.size() == at) step.commands.emplace_back();
     record::Command& write = step.commands[at];
     write = {};
     write.kind = record::CommandKind::write;
     write.to = value_buffer_[value];
     write.from_offset = offset;
     write.size = round_up(live_.shapes[value].numel() * std::min<uint64_t>(size_of(tensor->dtype), 4), 4);
-    step.uses[at++] = {record::Use{value, write.size}};
+    note_uses(step, at++, {record::Use{value, write.size}});
     offset += round_up(write.size, 16);
   }
   step.host_bytes.resize(offset);
+}
+
+void LivePlanner::note_uses(record::Step& step, size_t command, const record::Uses& uses) {
+  if (!records_uses_) return;
+  if (step.uses.size() <= command) step.uses.resize(command + 1);
+  step.uses[command] = uses;
 }
 
 void LivePlanner::patch(record::Step& step) {
@@ -69,7 +72,8 @@ void LivePlanner::patch(record::Step& step) {
       const ops::PlannedCommand& planned = state.plan.commands()[c];
       const uint64_t begin = uint64_t{slot} * record::kParamsBytes;
       step.commands[at] = make_command(planned, state.resolved[c], node, slot, step.params.data() + begin);
-      step.uses[at++] = make_uses(planned, method_.layout.root);
+      if (records_uses_) note_uses(step, at, make_uses(planned, method_.layout.root));
+      ++at;
       if (planned.kernel == nullptr) continue;
       step.dirty_params.include(begin, begin + record::kParamsBytes);
       ++slot;
@@ -100,7 +104,8 @@ void LivePlanner::append(record::Step& step) {
         step.params.resize(uint64_t{slots_} * record::kParamsBytes);
       step.commands.push_back(make_command(state.plan.commands()[c], state.resolved[c], node, slot,
                                            step.params.data() + uint64_t{slot} * record::kParamsBytes));
-      step.uses.push_back(make_uses(state.plan.commands()[c], method_.layout.root));
+      if (records_uses_)
+        note_uses(step, step.commands.size() - 1, make_uses(state.plan.commands()[c], method_.layout.root));
     }
     state.commands = static_cast<uint32_t>(step.commands.size()) - state.first_command;
   }
@@ -110,6 +115,7 @@ void LivePlanner::append(record::Step& step) {
 }
 
 void LivePlanner::finish_run() {
+  in_run_ = false;
   shape_changes_.clear();
   // A phase that ran before scratch grew still names the smaller buffer.
   all_dirty_ = scratch_grew_in_run_ && step_phases_ > 1;

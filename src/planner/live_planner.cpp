@@ -73,6 +73,7 @@ Result<void> LivePlanner::begin(std::span<const Input> inputs) {
                method_.graph.method, method_.graph.inputs.size(), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) SCONCE_DO(check_input(i, inputs[i]));
 
+  in_run_ = true;
   at_ = phase_start_ = 0;
   shape_changes_.clear();
   plan_change_count_ = first_pending_ = 0;
@@ -239,6 +240,7 @@ NodeId LivePlanner::next_dirty(NodeId from) const {
 }
 
 void LivePlanner::roll_back() {
+  if (!std::exchange(in_run_, false)) return;  // begin() refused the inputs: the last run stays as it is
   while (plan_change_count_ > 0) {
     PlanChange& change = plan_changes_[--plan_change_count_];
     std::swap(nodes_[change.node], change.state);

@@ -41,6 +41,9 @@ class LivePlanner final : public ops::ConstantProvider {
   // The next commit writes the whole Step and all parameters: what was committed last may not have reached the GPU.
   void rewrite_step() { must_rewrite_ = true; }
 
+  // From now on commit() writes Step::uses too, for the check executor. Costs memory traffic that a run does not need.
+  void record_uses() { records_uses_ = true; }
+
   // One dispatch of every pipeline that runs at a few shapes between 1 and the bounds use, with all counts zero:
   // pipelines exist and software drivers have compiled them before the first run. Changes no live shape.
   record::Step warm_up();
@@ -93,6 +96,7 @@ class LivePlanner final : public ops::ConstantProvider {
   void mark(NodeId node) { dirty_[node / 64] |= uint64_t{1} << (node % 64); }
   NodeId next_dirty(NodeId from) const;
   void write_inputs(record::Step& step);
+  void note_uses(record::Step& step, size_t command, const record::Uses& uses);
   bool can_patch() const;
   void patch(record::Step& step);
   void append(record::Step& step);
@@ -121,7 +125,9 @@ class LivePlanner final : public ops::ConstantProvider {
   std::vector<uint64_t> dirty_;  // a bit a node that must be planned
   NodeId at_ = 0;                // the next node to plan
   NodeId phase_start_ = 0;
-  size_t first_pending_ = 0;   // plan_changes_ from here on are not in the Step yet
+  size_t first_pending_ = 0;  // plan_changes_ from here on are not in the Step yet
+  bool in_run_ = false;       // between begin() and the last commit()
+  bool records_uses_ = false;
   bool all_dirty_ = true;      // no run was committed yet
   bool must_rewrite_ = true;   // the Step does not have the commands of nodes_ at their places
   bool scratch_grew_ = false;  // and those who use it are not all planned anew yet

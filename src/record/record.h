@@ -122,7 +122,7 @@ struct DirtyRange {
 
 struct Step {
   std::vector<Command> commands;
-  std::vector<Uses> uses;  // of each command
+  std::vector<Uses> uses;  // of each command; empty where nobody asked for them
   std::vector<Phase> phases;
   std::vector<std::byte> params;  // kParamsBytes a slot
   DirtyRange dirty_params;

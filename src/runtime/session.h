@@ -27,6 +27,9 @@ class Session {
   const planner::Method& method() const { return planner_.method(); }
   const planner::LivePlanner& planner() const { return planner_; }
 
+  // Steps also say what each command uses, as the check executor wants it.
+  void record_uses() { planner_.record_uses(); }
+
   // Steps outside of runs: state buffers to their first contents; one small dispatch of every pipeline.
   record::Step reset();
   record::Step warm_up() { return planner_.warm_up(); }

@@ -23,7 +23,9 @@ struct Session::Impl {
       : model(from),
         session(*from->model, method),
         replayer(from->gpu, {options.poison, options.profile}, &from->replayer) {
-    if (options.poison) checker.emplace(from->gpu->capabilities(), kernels::all(), &method.graph);
+    if (!options.poison) return;
+    checker.emplace(from->gpu->capabilities(), kernels::all(), &method.graph);
+    session.record_uses();
   }
 
   // Runs a Step that is not part of a run: reset, warm-up.

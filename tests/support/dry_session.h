@@ -13,7 +13,9 @@ class DrySession {
  public:
   DrySession(const runtime::Model& model, const record::Capabilities& capabilities)
       : session_(model, model.methods().begin()->second),
-        checker_(capabilities, kernels::all(), &session_.method().graph) {}
+        checker_(capabilities, kernels::all(), &session_.method().graph) {
+    session_.record_uses();
+  }
 
   // Checks the model's own Step, then makes a session over its only method. Errors: those of the check.
   static Result<std::unique_ptr<DrySession>> create(runtime::Model& model, const record::Capabilities& capabilities) {

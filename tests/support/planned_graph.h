@@ -32,6 +32,7 @@ class PlannedGraph {
     record::CheckExecutor loader(capabilities, kernels::all());
     check(loader.check(model, *load, record::StepKind::load));
     planner.emplace(method_, constants_.parts(), tables);
+    planner->record_uses();
     reset();
   }
   PlannedGraph(const PlannedGraph&) = delete;
