@@ -3,14 +3,12 @@
 //
 // x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_stride]; y: [m, n].
 // One workgroup computes `tokens` rows of y times 32 columns. The invocations of a subgroup read different
-// elements of x and broadcast them: lavapipe turns every load in a loop into one scalar load an invocation, even where
-// all read one address. `width` is how many share elements, at most the device's least subgroup size.
+// elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup size.
 // Workgroups of the same columns follow each other, so that their weights stay in the cache.
-// use: grid, q4, q4_scales
+// use: grid, broadcast, q4, q4_scales
 // variant: tokens = 1 | 4 | 8
 // variant: width = 4 | 8
 // variant: whole_blocks = false | true
-enable subgroups;
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read> blocks: array<vec4<u32>>;
@@ -38,11 +36,6 @@ fn x_at(start: u32, k: u32) -> f32 {
   return select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
 }
 
-fn broadcast_first(v: f32) -> vec4<f32> {
-  return vec4<f32>(subgroupBroadcast(v, 0u), subgroupBroadcast(v, 1u), subgroupBroadcast(v, 2u),
-                   subgroupBroadcast(v, 3u));
-}
-
 // Elements k to k + 7 of a row of x; this invocation reads element k + i, and k + 4 + i where four share.
 struct Eight {
   first: vec4<f32>,
@@ -54,8 +47,7 @@ fn x_eight(start: u32, k: u32, i: u32) -> Eight {
   if (width == 4u) {
     return Eight(broadcast_first(v), broadcast_first(x_at(start, k + 4u + i)));
   }
-  return Eight(broadcast_first(v), vec4<f32>(subgroupBroadcast(v, 4u), subgroupBroadcast(v, 5u),
-                                             subgroupBroadcast(v, 6u), subgroupBroadcast(v, 7u)));
+  return Eight(broadcast_first(v), broadcast_second(v));
 }
 
 // Weights k to k + 3 of four rows, a column a row.

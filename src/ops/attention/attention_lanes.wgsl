@@ -1,0 +1,211 @@
+// Attention as attention.wgsl computes it (same operands, parameters and output), for software adapters: nothing passes
+// through workgroup memory and nothing waits at a barrier.
+//
+// One workgroup is one subgroup of `width` invocations, at most the device's least subgroup size. It takes `rows` query
+// rows of one key head, 4 * width keys at a time. For the scores each invocation owns four keys, and elements of q are
+// broadcast; for the sums it owns four elements of the head (eight with `wide`), and weights are broadcast.
+// use: grid, broadcast
+// variant: rows = 4 | 8
+// variant: width = 4 | 8
+// variant: wide = false | true
+// limits: invocations = 8
+
+@group(0) @binding(0) var<storage, read> q: array<f32>;
+@group(0) @binding(1) var<storage, read> k: array<f32>;
+@group(0) @binding(2) var<storage, read> v: array<f32>;
+@group(0) @binding(3) var<storage, read> mask: array<f32>;
+@group(0) @binding(4) var<storage, read_write> output: array<f32>;
+
+struct Params {
+  tokens: u32,
+  keys: u32,  // first_position + tokens when causal
+  causal: u32,
+  first_position: u32,
+  kv_heads: u32,
+  group: u32,
+  head_size: u32,
+  q_token: u32,
+  q_head: u32,
+  kv_token: u32,
+  kv_head: u32,
+  scale: f32,
+  has_mask: u32,
+  splits: u32,
+  split_keys: u32,
+}
+@group(1) @binding(0) var<uniform> params: Params;
+
+const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
+const step_keys = 4u * width;
+const tile_elements = select(4u, 8u, wide) * width;
+
+// Keys that row i sees: none past the last row.
+fn visible(i: u32) -> u32 {
+  let token = i / params.group;
+  return select(0u, select(params.keys, params.first_position + token + 1u, params.causal != 0u), token < params.tokens);
+}
+
+// Where row i of q begins; rows past the last one repeat it and are not stored.
+fn q_start(i: u32, kv_head: u32) -> u32 {
+  let safe = min(i, params.tokens * params.group - 1u);
+  return safe / params.group * params.q_token + (kv_head * params.group + safe % params.group) * params.q_head;
+}
+
+fn q_at(start: u32, d: u32) -> f32 {
+  return select(0.0, q[start + min(d, params.head_size - 1u)], d < params.head_size);
+}
+
+fn k_at(start: u32, d: u32) -> f32 {
+  return select(0.0, k[start + min(d, params.head_size - 1u)], d < params.head_size);
+}
+
+// Elements d to d + 3 of a key.
+fn k_four(start: u32, d: u32) -> vec4<f32> {
+  return vec4<f32>(k_at(start, d), k_at(start, d + 1u), k_at(start, d + 2u), k_at(start, d + 3u));
+}
+
+// Of four keys, a column a key.
+fn k_columns(starts: vec4<u32>, d: u32) -> mat4x4<f32> {
+  return mat4x4<f32>(k_four(starts.x, d), k_four(starts.y, d), k_four(starts.z, d), k_four(starts.w, d));
+}
+
+// Elements `elements` of key rows `key` to key + 3, a column an element.
+fn v_columns(key: u32, kv_head: u32, elements: vec4<u32>) -> mat4x4<f32> {
+  let rows = min(key + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.keys - 1u)) * params.kv_token +
+             kv_head * params.kv_head;
+  let e = min(elements, vec4<u32>(params.head_size - 1u));
+  return mat4x4<f32>(vec4<f32>(v[rows.x + e.x], v[rows.y + e.x], v[rows.z + e.x], v[rows.w + e.x]),
+                     vec4<f32>(v[rows.x + e.y], v[rows.y + e.y], v[rows.z + e.y], v[rows.w + e.y]),
+                     vec4<f32>(v[rows.x + e.z], v[rows.y + e.z], v[rows.z + e.z], v[rows.w + e.z]),
+                     vec4<f32>(v[rows.x + e.w], v[rows.y + e.w], v[rows.z + e.w], v[rows.w + e.w]));
+}
+
+fn mask_four(i: u32, kv_head: u32, keys: vec4<u32>) -> vec4<f32> {
+  let safe = min(i, params.tokens * params.group - 1u);
+  let head = kv_head * params.group + safe % params.group;
+  let at = (head * params.tokens + safe / params.group) * params.keys + min(keys, vec4<u32>(params.keys - 1u));
+  return vec4<f32>(mask[at.x], mask[at.y], mask[at.z], mask[at.w]);
+}
+
+fn store(i: u32, kv_head: u32, split: u32, d: u32, sum: f32, greatest: f32, weight: f32) {
+  let token = i / params.group;
+  if (token >= params.tokens || d >= params.head_size) {
+    return;
+  }
+  if (params.splits == 1u) {
+    output[q_start(i, kv_head) + d] = select(sum / weight, 0.0, params.keys == 0u);
+    return;
+  }
+  let heads = params.kv_heads * params.group;
+  let at = (split * params.tokens + token) * heads + kv_head * params.group + i % params.group;
+  output[at * params.head_size + d] = sum;
+  if (d == 0u) {
+    let totals = params.splits * params.tokens * heads * params.head_size + at * 2u;
+    output[totals] = greatest;
+    output[totals + 1u] = weight;
+  }
+}
+
+fn store_four(i: u32, kv_head: u32, split: u32, d: vec4<u32>, sums: vec4<f32>, greatest: f32, weight: f32) {
+  store(i, kv_head, split, d.x, sums.x, greatest, weight);
+  store(i, kv_head, split, d.y, sums.y, greatest, weight);
+  store(i, kv_head, split, d.z, sums.z, greatest, weight);
+  store(i, kv_head, split, d.w, sums.w, greatest, weight);
+}
+
+@compute @workgroup_size(width)
+fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
+        @builtin(local_invocation_index) lane: u32) {
+  let row_tiles = (params.tokens * params.group + rows - 1u) / rows;
+  let element_tiles = (params.head_size + tile_elements - 1u) / tile_elements;
+  var index = grid_index(workgroup, workgroups);
+  let row = index % row_tiles * rows;
+  index /= row_tiles;
+  let owned = lane + vec4<u32>(0u, width, 2u * width, 3u * width);
+  let elements = index % element_tiles * tile_elements + owned;
+  index /= element_tiles;
+  let split = index % params.splits;
+  let kv_head = index / params.splits;
+  if (kv_head >= params.kv_heads) {
+    return;
+  }
+
+  var starts = array<u32, rows>();
+  var end = 0u;
+  for (var t = 0u; t < rows; t++) {
+    starts[t] = q_start(row + t, kv_head);
+    end = max(end, visible(row + t));
+  }
+  end = min(end, (split + 1u) * params.split_keys);
+
+  var greatest = array<f32, rows>();
+  var weight = array<f32, rows>();  // of the keys of this invocation
+  var sums = array<vec4<f32>, rows>();
+  var wide_sums = array<vec4<f32>, rows>();
+  for (var t = 0u; t < rows; t++) {
+    greatest[t] = lowest;
+  }
+  for (var start = split * params.split_keys; start < end; start += step_keys) {
+    let keys = start + owned;
+    let key_starts = min(keys, vec4<u32>(params.keys - 1u)) * params.kv_token + kv_head * params.kv_head;
+    var scores = array<vec4<f32>, rows>();
+    for (var d = 0u; d < params.head_size; d += width) {
+      let first = k_columns(key_starts, d);
+      var second = mat4x4<f32>();
+      if (width == 8u) {
+        second = k_columns(key_starts, d + 4u);
+      }
+      for (var t = 0u; t < rows; t++) {
+        let element = q_at(starts[t], d + lane);
+        scores[t] += broadcast_first(element) * first;
+        if (width == 8u) {
+          scores[t] += broadcast_second(element) * second;
+        }
+      }
+    }
+    // The scores become weights. What was summed so far counts less when a greater score is found.
+    for (var t = 0u; t < rows; t++) {
+      var score = scores[t] * params.scale;
+      if (params.has_mask != 0u) {
+        score += mask_four(row + t, kv_head, keys);
+      }
+      let seen = keys < vec4<u32>(visible(row + t));
+      score = select(vec4<f32>(lowest), score, seen);
+      let here = max(max(score.x, score.y), max(score.z, score.w));
+      let new_greatest = max(greatest[t], subgroupMax(here));
+      let fade = exp(greatest[t] - new_greatest);
+      greatest[t] = new_greatest;
+      scores[t] = select(vec4<f32>(), exp(score - new_greatest), seen);
+      weight[t] = weight[t] * fade + dot(scores[t], vec4<f32>(1.0));
+      sums[t] *= fade;
+      wide_sums[t] *= fade;
+    }
+    for (var c = 0u; c < 4u; c++) {
+      let key = start + c * width;
+      for (var part = 0u; part < width; part += 4u) {
+        let narrow = v_columns(key + part, kv_head, elements);
+        var more = mat4x4<f32>();
+        if (wide) {
+          more = v_columns(key + part, kv_head, elements + 4u * width);
+        }
+        for (var t = 0u; t < rows; t++) {
+          var weights = broadcast_first(scores[t][c]);
+          if (width == 8u && part == 4u) {
+            weights = broadcast_second(scores[t][c]);
+          }
+          sums[t] += weights * narrow;
+          if (wide) {
+            wide_sums[t] += weights * more;
+          }
+        }
+      }
+    }
+  }
+  for (var t = 0u; t < rows; t++) {
+    let total = subgroupAdd(weight[t]);
+    store_four(row + t, kv_head, split, elements, sums[t], greatest[t], total);
+    if (wide) {
+      store_four(row + t, kv_head, split, elements + 4u * width, wide_sums[t], greatest[t], total);
+    }
+  }
+}
