@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "ops/contract.h"
 
 namespace sconce::ops {
@@ -15,6 +17,18 @@ class PlanCase : private ConstantProvider {
   PlanCase& tensor(Shape bound, Dtype dtype = Dtype::f32) { return live_tensor(bound, bound, dtype); }
   PlanCase& live_tensor(Shape bound, Shape live, Dtype dtype = Dtype::f32) {
     node_.args.push_back(add(graph::TensorValue{dtype, bound}, live));
+    return *this;
+  }
+  // A constant, in as many packed parts as `part_rows` has entries, or in one.
+  PlanCase& constant(Shape shape, Dtype dtype = Dtype::f32, std::vector<uint32_t> part_rows = {}) {
+    if (part_rows.empty()) part_rows = {static_cast<uint32_t>(shape.empty() ? 1 : shape[0])};
+    node_.args.push_back(add(graph::TensorValue{dtype, shape, program::Constant{}}, shape));
+    uint32_t first_row = 0;
+    for (uint32_t rows : part_rows) {
+      const uint64_t bytes = shape.numel() / static_cast<uint64_t>(shape[0]) * rows * size_of(dtype);
+      parts_[node_.args.back()].push_back({{Operand::Kind::packed, 0, bytes}, first_row, rows});
+      first_row += rows;
+    }
     return *this;
   }
   PlanCase& value(graph::Value value) {
@@ -66,7 +80,16 @@ class PlanCase : private ConstantProvider {
     return names;
   }
 
+  // The workgroups of each dispatch.
+  std::vector<uint64_t> workgroups() const {
+    std::vector<uint64_t> counts;
+    for (const PlannedCommand& command : plan.commands())
+      counts.push_back(uint64_t{command.grid[0]} * command.grid[1] * command.grid[2]);
+    return counts;
+  }
+
   NodePlan plan;
+  std::vector<Packing> packings;  // that the plan asked for
 
  private:
   graph::ValueId add(graph::Value value, Shape live = {}) {
@@ -75,14 +98,16 @@ class PlanCase : private ConstantProvider {
     live_.known.push_back(0);
     return graph_.add(std::move(value));
   }
-  Result<std::span<const ConstantPart>> parts(graph::ValueId, Packing) override {
-    return fail(ErrorCode::unsupported, "This call has no constants.");
+  Result<std::span<const ConstantPart>> parts(graph::ValueId constant, Packing packing) override {
+    packings.push_back(packing);
+    return std::span<const ConstantPart>(parts_[constant]);
   }
   std::optional<std::vector<int64_t>> host_integers(graph::ValueId) override { return contents_; }
 
   graph::Graph graph_;
   graph::Node node_;
   LiveValues live_;
+  std::map<graph::ValueId, std::vector<ConstantPart>> parts_;
   std::optional<std::vector<int64_t>> contents_;
 };
 

@@ -1,0 +1,188 @@
+// Linears, matrix products and embeddings as plans: routes, parts, live shapes, and errors with their numbers.
+#include "ops/packing.h"
+#include "plan_case.h"
+
+namespace sconce::ops {
+namespace {
+
+using graph::Value;
+using record::AdapterClass;
+
+#define EXPECT_ERROR(plan_case, part) \
+  EXPECT_NE((plan_case).error().find(part), std::string::npos) << (plan_case).error()
+
+// et_vk.linear_q4gsw of x [1, m, k] with a weight of n rows, whose bytes are padded as the exporter pads them.
+PlanCase q4_linear(int64_t m, int64_t k, int64_t n, int64_t group, std::vector<uint32_t> parts = {}) {
+  PlanCase c("et_vk.linear_q4gsw.default");
+  c.live_tensor({1, 128, k}, {1, m, k});
+  c.constant({n, (k + 7) / 8 * 4}, Dtype::u8, std::move(parts));
+  c.tensor({(k + group - 1) / group, (n + 3) / 4 * 4}).value(group).null().tensor({1, 128, n});
+  return c;
+}
+
+TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
+  struct Row {
+    int64_t m;
+    AdapterClass adapter;
+    bool subgroups;
+    uint32_t subgroup_size;
+    const char* kernel;
+    uint64_t workgroups;
+  };
+  constexpr auto kGpu = AdapterClass::discrete, kCpu = AdapterClass::software;
+  for (const Row& row : {
+           Row{1, kGpu, true, 32, "q4_linear_gemv<whole_blocks=true>", 5},
+           Row{8, kGpu, false, 4, "q4_linear_gemv<whole_blocks=true>", 40},
+           Row{9, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 2},
+           Row{128, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 4},
+           Row{1, kCpu, true, 8, "q4_linear_lanes<tokens=1, width=8, whole_blocks=true>", 3},
+           Row{2, kCpu, true, 4, "q4_linear_lanes<tokens=1, width=4, whole_blocks=true>", 6},
+           Row{3, kCpu, true, 8, "q4_linear_lanes<tokens=4, width=8, whole_blocks=true>", 3},
+           Row{128, kCpu, true, 8, "q4_linear_lanes<tokens=8, width=8, whole_blocks=true>", 48},
+           Row{1, kCpu, false, 4, "q4_linear_gemv<whole_blocks=true>", 5},
+       }) {
+    PlanCase c = q4_linear(row.m, 64, 70, 32);
+    c.capabilities.adapter_class = row.adapter;
+    c.capabilities.subgroups = row.subgroups;
+    c.capabilities.subgroup_min_size = row.subgroup_size;
+    ASSERT_TRUE(c.run()) << c.error();
+    EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, row.m, 70}));
+    EXPECT_EQ(c.kernels(), row.kernel);
+    EXPECT_EQ(c.workgroups(), std::vector{row.workgroups}) << row.m << " rows";
+    EXPECT_EQ(c.packings, std::vector{Packing::q4_blocks});
+  }
+}
+
+TEST(Q4Linear, DispatchesNothingForNoRows) {
+  PlanCase c = q4_linear(0, 64, 70, 32);
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 0, 70}));
+  EXPECT_EQ(c.kernels(), "");
+}
+
+TEST(Q4Linear, ScalesWholeBlocksWhereGroupsAllowIt) {
+  for (int64_t group : {1, 7, 8, 24, 32, 48, 64, 96}) {
+    PlanCase c = q4_linear(1, 100, 8, group);
+    ASSERT_TRUE(c.run()) << c.error();
+    EXPECT_EQ(c.kernels(), fmt::format("q4_linear_gemv<whole_blocks={}>", group % 32 == 0)) << group;
+  }
+}
+
+TEST(Q4Linear, DispatchesEachPartOfALargeWeight) {
+  PlanCase c = q4_linear(1, 64, 70, 32, {32, 32, 6});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.workgroups(), (std::vector<uint64_t>{2, 2, 1}));
+}
+
+TEST(Q4Linear, NamesWhatDoesNotFit) {
+  PlanCase narrow("et_vk.linear_q4gsw.default");
+  narrow.tensor({4, 66}).constant({8, 32}, Dtype::u8).tensor({3, 8}).value(int64_t{32}).null().tensor({4, 8});
+  EXPECT_ERROR(narrow, "The rows of the weight hold 32 bytes, too few for 66 elements of 4 bits");
+  PlanCase scales("et_vk.linear_q4gsw.default");
+  scales.tensor({4, 64}).constant({8, 32}, Dtype::u8).tensor({1, 8}).value(int64_t{32}).null().tensor({4, 8});
+  EXPECT_ERROR(scales, "The scales have shape [1, 8], too small for 2 groups of 8 rows");
+  PlanCase bias("et_vk.linear_q4gsw.default");
+  bias.tensor({4, 64}).constant({8, 32}, Dtype::u8).tensor({2, 8}).value(int64_t{32}).tensor({7}).tensor({4, 8});
+  EXPECT_ERROR(bias, "The bias has 7 elements, too few for 8 rows");
+  PlanCase group("et_vk.linear_q4gsw.default");
+  group.tensor({4, 64}).constant({8, 32}, Dtype::u8).tensor({2, 8}).value(int64_t{0}).null().tensor({4, 8});
+  EXPECT_ERROR(group, "The group size is 0");
+  PlanCase live("et_vk.linear_q4gsw.default");
+  live.tensor({4, 64}).tensor({8, 32}, Dtype::u8).tensor({2, 8}).value(int64_t{32}).null().tensor({4, 8});
+  EXPECT_ERROR(live, "must be a constant");
+}
+
+TEST(Q4Linear, TakesOneScaleARowWithTheEarlierWeightInTheHighNibble) {
+  PlanCase c("et_vk.linear_qcs4w.default");
+  c.tensor({3, 72}).constant({8, 36}, Dtype::u8).tensor({8}).tensor({3, 8});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.kernels(), "q4_linear_gemv<whole_blocks=true>");
+  EXPECT_EQ(c.packings, std::vector{Packing::q4_blocks_high_first});
+}
+
+TEST(Q4Packing, TakesSixteenBytesForEachStartedBlockOfARow) {
+  const PackingInfo& info = packing_info(Packing::q4_blocks);
+  EXPECT_EQ(info.packed_bytes({70, 32}, Dtype::u8, 70), 70u * 32);
+  EXPECT_EQ(info.packed_bytes({70, 36}, Dtype::u8, 10), 10u * 48);
+  NodePlan plan;
+  plan.begin(nullptr, nullptr, {});
+  const Shape shape = {70, 36};
+  ASSERT_TRUE(info.pack({shape, {}, {}, 5, 20, 70}, plan));
+  EXPECT_EQ(plan.commands()[0].grid[0], 1u);  // 20 rows of 3 blocks
+  EXPECT_EQ(record::kernel_label(*plan.commands()[0].kernel, plan.commands()[0].variant), "q4_pack<high_first=false>");
+}
+
+TEST(Matmul, MultipliesLiveOperands) {
+  PlanCase linear("aten.linear.default");
+  linear.live_tensor({2, 128, 64}, {2, 7, 64}).constant({32, 64}).tensor({32}).tensor({2, 128, 32});
+  ASSERT_TRUE(linear.run()) << linear.error();
+  EXPECT_EQ(linear.plan.output_shapes()[0], (Shape{2, 7, 32}));
+  EXPECT_EQ(linear.kernels(), "matmul_tile");
+
+  PlanCase bmm("aten.bmm.default");
+  bmm.live_tensor({3, 8, 8}, {3, 5, 7}).live_tensor({3, 8, 8}, {3, 7, 2}).tensor({3, 8, 8});
+  bmm.capabilities.adapter_class = AdapterClass::software;
+  ASSERT_TRUE(bmm.run()) << bmm.error();
+  EXPECT_EQ(bmm.plan.output_shapes()[0], (Shape{3, 5, 2}));
+  EXPECT_EQ(bmm.kernels(), "matmul_lanes");
+  EXPECT_EQ(bmm.workgroups(), std::vector<uint64_t>{6});
+
+  PlanCase addmm("aten.addmm.default");
+  addmm.tensor({1, 9}).tensor({4, 5}).tensor({5, 9}).value(2.0).value(0.5).tensor({4, 9});
+  ASSERT_TRUE(addmm.run()) << addmm.error();
+  EXPECT_EQ(addmm.plan.output_shapes()[0], (Shape{4, 9}));
+}
+
+TEST(Matmul, DispatchesEachPartOfALargeWeight) {
+  PlanCase c("aten.linear.default");
+  c.tensor({4, 64}).constant({100, 64}, Dtype::f32, {64, 36}).null().tensor({4, 100});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.workgroups(), (std::vector<uint64_t>{1, 1}));
+}
+
+TEST(Matmul, NamesShapesThatDoNotFit) {
+  PlanCase mm("aten.mm.default");
+  mm.live_tensor({4, 8}, {4, 7}).tensor({8, 3}).tensor({4, 3});
+  EXPECT_ERROR(mm, "Matrices of shape [4, 7] and [8, 3] cannot be multiplied");
+  PlanCase linear("aten.linear.default");
+  linear.tensor({4, 8}).tensor({3, 8}).tensor({4}).tensor({4, 3});
+  EXPECT_ERROR(linear, "The bias has shape [4], but there are 3 outputs");
+  PlanCase addmm("aten.addmm.default");
+  addmm.tensor({2, 3}).tensor({4, 5}).tensor({5, 3}).null().null().tensor({4, 3});
+  EXPECT_ERROR(addmm, "A tensor of shape [2, 3] cannot be added to a product of shape [4, 3]");
+}
+
+TEST(Embedding, AppendsTheRowToTheShapeOfTheIndices) {
+  PlanCase c("aten.embedding.default");
+  c.tensor({50, 40}).live_tensor({1, 16}, {1, 3}, Dtype::i64).null().null().null().tensor({1, 16, 40});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 3, 40}));
+}
+
+TEST(Embedding, ObeysTheNibbleOrderAndLooksIntoEachPart) {
+  struct Row {
+    Value flag;
+    Packing packing;
+  };
+  for (const Row& row : {Row{true, Packing::q4_blocks}, Row{int64_t{1}, Packing::q4_blocks},
+                         Row{false, Packing::q4_blocks_high_first}, Row{int64_t{0}, Packing::q4_blocks_high_first}}) {
+    PlanCase c("et_vk.embedding_q4gsw.default");
+    c.constant({50, 20}, Dtype::u8, {30, 20}).tensor({50, 5}).value(int64_t{8}).live_tensor({16}, {3}, Dtype::i64);
+    c.value(row.flag).tensor({16, 40});
+    ASSERT_TRUE(c.run()) << c.error();
+    EXPECT_EQ(c.plan.output_shapes()[0], (Shape{3, 40}));
+    EXPECT_EQ(c.kernels(), "q4_embedding q4_embedding");
+    EXPECT_EQ(c.packings, std::vector{row.packing});
+  }
+  PlanCase bad("et_vk.embedding_q4gsw.default");
+  bad.constant({50, 20}, Dtype::u8)
+      .tensor({50, 4})
+      .value(int64_t{8})
+      .tensor({3}, Dtype::i64)
+      .value(true)
+      .tensor({3, 40});
+  EXPECT_ERROR(bad, "Rows of 40 elements in groups of 8 need more than the 4 scales they have");
+}
+
+}  // namespace
+}  // namespace sconce::ops
