@@ -30,6 +30,8 @@ class LivePlanner final : public ops::ConstantProvider {
   // Adds the session's buffers to `tables`. `shared_buffers` are the model's buffer ids of the constant table's parts.
   LivePlanner(const Method& method, std::span<const PackedPart> constants, record::Tables& tables);
 
+  // Whether a shape is within its bounds, or a SymInt within 32 bits.
+  Result<void> check_input(size_t index, const Input& input) const;
   Result<void> begin(std::span<const Input> inputs);
   // Plans up to the end (nothing) or up to a node that needs the contents of a tensor: run the phase that commit()
   // gives, read the tensor back and provide() it.
@@ -84,7 +86,6 @@ class LivePlanner final : public ops::ConstantProvider {
   std::optional<std::vector<int64_t>> host_integers(ValueId tensor) override;
 
   void add_buffers(std::span<const PackedPart> constants);
-  Result<void> check_input(size_t index, const Input& input) const;
   Result<std::optional<ValueId>> plan_node(NodeId node);  // the value that it waits for, if any
   Result<void> replan_users_of_scratch();
   Result<void> resolve(const NodeState& before, NodeState& after);

@@ -1,5 +1,7 @@
 #include "runtime/session.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/math.h"
@@ -42,8 +44,25 @@ Result<void> Session::start(std::span<const TensorView> inputs) {
   phase_ = 0;
   auto planned = planner_.begin(inputs_);
   if (planned) planned = continue_plan();
-  if (!planned) planner_.roll_back();
-  return planned;
+  if (planned) return {};
+  planner_.roll_back();
+  return std::unexpected(std::move(planned).error().within(describe_inputs()));
+}
+
+// "run of [1, 20], [1] = 45": a node's message may not show which input is to blame.
+std::string Session::describe_inputs() const {
+  std::vector<std::string> items;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const planner::Input& input = inputs_[i];
+    if (!method().graph.tensor(method().graph.inputs[i])) {
+      items.push_back(fmt::format("{}", input.symint));
+    } else if (input.integers.size() == 1) {
+      items.push_back(fmt::format("{} = {}", input.shape, input.integers[0]));
+    } else {
+      items.push_back(input.shape.to_string());
+    }
+  }
+  return fmt::format("run of {}", fmt::join(items, ", "));
 }
 
 // Converts everything before anything is planned, so that a value out of range is found first.
@@ -66,6 +85,7 @@ Result<void> Session::read_inputs(std::span<const TensorView> inputs) {
       inputs_[i].symint = value->front();
       continue;
     }
+    SCONCE_DO(planner_.check_input(i, inputs_[i]));  // before memory is taken for a shape that is out of bounds
     const uint64_t bytes = live_bytes(*tensor, inputs[i].shape);
     host_bytes_.resize(std::max<size_t>(host_bytes_.size(), total + round_up(bytes, 16)));
     auto converted = to_device(inputs[i], tensor->dtype, std::span(host_bytes_).subspan(total, bytes));

@@ -50,6 +50,7 @@ class Session {
  private:
   Result<void> read_inputs(std::span<const TensorView> inputs);
   Result<void> continue_plan();
+  std::string describe_inputs() const;
   void add_output_read_backs(record::Phase& phase);
   std::vector<Tensor> take_outputs(std::span<const std::span<const std::byte>> bytes);
 

@@ -38,8 +38,9 @@ Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, uint6
                            NodePlan& plan) {
   const Shape& table = rotary.cos.shape;
   SCONCE_CHECK(first_position + rotary.steps <= static_cast<uint64_t>(table[0]),
-               "{} tokens from position {} on pass the {} positions of the rotary tables.", rotary.steps,
-               first_position, table[0]);
+               "{} tokens from row {} on pass the {} rows of the rotary tables: the position is outside the model's "
+               "context length.",
+               rotary.steps, first_position, table[0]);
   SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
   SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
   const uint64_t q_pairs = rotary.xq.numel() / 2, k_pairs = rotary.xk.numel() / 2;
