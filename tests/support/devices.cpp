@@ -6,9 +6,26 @@
 #include <map>
 
 namespace sconce::test {
+namespace {
+
+// Closes the devices when the tests are done: SwiftShader does not survive a device that lives until the process ends.
+class OpenDevices : public testing::Environment {
+ public:
+  void TearDown() override { devices.clear(); }
+  std::map<Features, Device> devices;
+};
+
+OpenDevices& open_devices() {
+  static auto* environment = new OpenDevices;  // GoogleTest owns it
+  return *environment;
+}
+
+const auto* const registered = testing::AddGlobalTestEnvironment(&open_devices());
+
+}  // namespace
 
 Device* device(Features features) {
-  static std::map<Features, Device> devices;
+  auto& devices = open_devices().devices;
   auto found = devices.find(features);
   if (found != devices.end()) return &found->second;
   DeviceOptions options;
