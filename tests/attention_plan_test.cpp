@@ -146,7 +146,7 @@ TEST(Rotary, TurnsQueriesAndKeysInOneDispatch) {
 
 TEST(Rotary, NamesPositionsAndSizesThatDoNotFit) {
   PlanCase past = rotary(8, 25, 64);
-  EXPECT_ERROR(past, "8 tokens from position 25 on pass the 32 positions of the rotary tables");
+  EXPECT_ERROR(past, "8 tokens from row 25 on pass the 32 rows of the rotary tables");
   PlanCase negative = rotary(1, -1, 64);
   EXPECT_ERROR(negative, "Position -1 lies outside the 32 positions");
   PlanCase wide = rotary(1, 0, 66);
