@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases
 // ---- the catalogue ----
 
 // Operators of the catalogue that no case has in its program yet; docs/operators.md says which. It only goes down.
-constexpr int kUncovered = 112;
+constexpr int kUncovered = 108;
 
 TEST(OperatorCases, CoverTheCatalogue) {
   std::map<std::string, int> cases;
