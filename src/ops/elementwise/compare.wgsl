@@ -31,7 +31,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
 fn apply(a: vec4<Elem>, b: vec4<Elem>) -> vec4<bool> {
   switch (op) {
     case op_eq: { return a == b; }
-    case op_ne: { return a != b; }
+    case op_ne: { return !(a == b); }  // true for NaN, where != may be an ordered comparison
     case op_lt: { return a < b; }
     case op_le: { return a <= b; }
     case op_gt: { return a > b; }

@@ -53,7 +53,7 @@ fn convert(words: vec4<u32>) -> vec4<u32> {
     return bitcast<vec4<u32>>(real);
   }
   if (want == want_boolean) {
-    let nonzero = select(whole != vec4<i32>(0), real != vec4<f32>(0.0), have == have_f32);
+    let nonzero = select(whole != vec4<i32>(0), !(real == vec4<f32>(0.0)), have == have_f32);  // NaN is not zero
     return select(vec4<u32>(0u), vec4<u32>(1u), nonzero);
   }
   return bitcast<vec4<u32>>(whole);

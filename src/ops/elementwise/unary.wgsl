@@ -1,7 +1,7 @@
 // y = OP(x), elementwise, on f32; p and q are the operator's numbers (bounds of clamp, exponent of pow, slope, ...).
 //
 // Each invocation makes four neighbouring elements. Where WGSL's own function is only good to 1e-3 (asin, acos), overflows
-// (tanh) or cancels (expm1), another formula stands.
+// (tanh) or cancels near zero (expm1, sinh), another formula stands.
 // use: grid
 // variant: op = abs | neg | sign | floor | ceil | round | trunc | sqrt | rsqrt | reciprocal | square | pow | pow_int | exp | exp2 | expm1 | log | log2 | log10 | log1p | sin | cos | tan | asin | acos | atan | sinh | cosh | tanh | erf | sigmoid | relu | clamp | leaky_relu | elu | gelu | gelu_tanh | silu | hardswish | hardsigmoid | hardshrink
 
@@ -52,7 +52,7 @@ fn apply(x: vec4<f32>) -> vec4<f32> {
     case op_asin: { return atan2(x, sqrt((1.0 - x) * (1.0 + x))); }
     case op_acos: { return atan2(sqrt((1.0 - x) * (1.0 + x)), x); }
     case op_atan: { return atan(x); }
-    case op_sinh: { return 0.5 * (exp(x) - exp(-x)); }
+    case op_sinh: { return sinh_of(x); }
     case op_cosh: { return 0.5 * (exp(x) + exp(-x)); }
     case op_tanh: { return bounded_tanh(x); }
     case op_erf: { return erf(x); }
@@ -74,9 +74,17 @@ fn sigmoid(x: vec4<f32>) -> vec4<f32> {
   return 1.0 / (1.0 + exp(-x));
 }
 
-// Some drivers compute tanh from exp(2x), which overflows; at 15 it is 1 in f32.
+// Some drivers compute tanh from exp(2x), which overflows and cancels near zero; at 15 it is 1 in f32.
 fn bounded_tanh(x: vec4<f32>) -> vec4<f32> {
-  return tanh(clamp(x, vec4<f32>(-15.0), vec4<f32>(15.0)));
+  let x2 = x * x;
+  let series = x * (1.0 + x2 * (-0.33333333 + x2 * (0.13333333 - x2 * 0.053968254)));
+  return select(tanh(clamp(x, vec4<f32>(-15.0), vec4<f32>(15.0))), series, abs(x) < vec4<f32>(0.25));
+}
+
+fn sinh_of(x: vec4<f32>) -> vec4<f32> {
+  let x2 = x * x;
+  let series = x * (1.0 + x2 * (0.16666667 + x2 * 0.0083333333));
+  return select(0.5 * (exp(x) - exp(-x)), series, abs(x) < vec4<f32>(0.25));
 }
 
 // x less a multiple of 2 pi, in -pi to pi, where WGSL bounds the error of sin and cos. 2 pi is split in two (Cody and
@@ -86,11 +94,13 @@ fn near_zero(x: vec4<f32>) -> vec4<f32> {
   return (x - turns * 6.28125) - turns * 0.0019353071796;
 }
 
-// Abramowitz and Stegun 7.1.26: absolute error below 1.5e-7.
+// Abramowitz and Stegun 7.1.26: absolute error below 1.5e-7; near zero the series.
 fn erf(x: vec4<f32>) -> vec4<f32> {
   let t = 1.0 / (1.0 + 0.3275911 * abs(x));
   let polynomial = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  return sign(x) * (1.0 - polynomial * exp(-x * x));
+  let x2 = x * x;
+  let series = x * (1.1283792 + x2 * (-0.37612639 + x2 * (0.11283792 - x2 * 0.026866171)));
+  return select(sign(x) * (1.0 - polynomial * exp(-x2)), series, abs(x) < vec4<f32>(0.25));
 }
 
 // Near zero exp(x) - 1 and log(1 + x) cancel; series take over there.
