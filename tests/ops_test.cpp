@@ -179,8 +179,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases
 
 // ---- the catalogue ----
 
-// Operators of the catalogue that no case has in its program yet; docs/operators.md says which. It only goes down.
-constexpr int kUncovered = 108;
+// The exporter always writes permute_copy, which is planned by the same function.
+const std::set<std::string> kNotExported = {"aten.permute.default"};
 
 TEST(OperatorCases, CoverTheCatalogue) {
   std::map<std::string, int> cases;
@@ -195,12 +195,10 @@ TEST(OperatorCases, CoverTheCatalogue) {
     for (const std::string& name : names)
       if (auto found = cases.find(name); found != cases.end()) ++found->second;
   }
-  int uncovered = 0;
   for (const auto& [op, count] : cases) {
     fmt::print("{:5} {}\n", count, op);
-    uncovered += count == 0;
+    EXPECT_EQ(count == 0, kNotExported.contains(op)) << op << " needs a case, or has one by now";
   }
-  EXPECT_LE(uncovered, kUncovered) << "a new operator needs a case";
 }
 
 }  // namespace

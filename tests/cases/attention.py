@@ -146,8 +146,12 @@ GIVEN = [
 ]
 
 HEAD_SIZES = [
-    steps(f"head_size_{d}", 4, 2, d, 12, ((5, 0), (1, 5), (2, 6)), tolerance=F32) for d in (2, 8, 10, 40, 64, 72, 80, 96, 128)
-] + [steps("head_size_132", 8, 2, 132, 8, ((6, 0), (1, 6), (6, 1))), steps("head_size_256", 2, 1, 256, 8, ((4, 0), (1, 4)))]
+    steps(f"head_size_{d}", 4, 2, d, 12, ((5, 0), (1, 5), (2, 6)), tolerance=F32)
+    for d in (2, 8, 10, 40, 64, 72, 80, 96, 128)
+] + [
+    steps("head_size_132", 8, 2, 132, 8, ((6, 0), (1, 6), (6, 1))),
+    steps("head_size_256", 2, 1, 256, 8, ((4, 0), (1, 4))),
+]
 
 STEPS = [
     steps("replay_small", 8, 4, 4, 16, in_turn(3, 1, 1, 5, 1, 1, 2)),
@@ -177,7 +181,9 @@ STEPS = [
         ((20, 0), (1, 20), (1, 21), (1, 22), (1, 23), Fails((1, 24)), (1, 23), (5, 0), (19, 5)),
         before=torch.tanh,
     ),
-    steps("below_the_bound_first", 4, 2, 8, 48, ((9, 0), (40, 0), (7, 40), (1, 47), (1, 3)), bound=40, before=torch.tanh),
+    steps(
+        "below_the_bound_first", 4, 2, 8, 48, ((9, 0), (40, 0), (7, 40), (1, 47), (1, 3)), bound=40, before=torch.tanh
+    ),
     steps("empty_steps", 4, 2, 8, 16, ((3, 0), (0, 3), (1, 3), (0, 0), (2, 4)), bound=8),
     steps("initial_cache", 4, 2, 8, 16, ((3, 5), (1, 8), (2, 0)), initial=True),
     steps("given_scale", 4, 2, 8, 16, ((3, 0), (1, 3)), scale=0.25),
@@ -196,7 +202,16 @@ STEPS = [
         tolerance=ACCUMULATED,
     ),
     steps(
-        "qwen3_k16", 16, 8, 128, 525, ((17, 13), (128, 13), (17, 13), (1, 13)), bound=512, denominator=10.0, initial=True, large=True
+        "qwen3_k16",
+        16,
+        8,
+        128,
+        525,
+        ((17, 13), (128, 13), (17, 13), (1, 13)),
+        bound=512,
+        denominator=10.0,
+        initial=True,
+        large=True,
     ),
 ]
 

@@ -25,7 +25,9 @@ def pair(name, functions, a, b, *dtypes, make=values):
         return tuple(function(x, y) for x, y in zip(inputs[::2], inputs[1::2]) for function in functions)
 
     def inputs(s):
-        return tuple(make(*shape(s), dtype=dtype, period=period) for dtype in dtypes for shape, period in ((a, 5), (b, 3)))
+        return tuple(
+            make(*shape(s), dtype=dtype, period=period) for dtype in dtypes for shape, period in ((a, 5), (b, 3))
+        )
 
     return Case(name, fn(all_pairs), inputs, {"s": 37}, LENGTHS, EXACT)
 
@@ -49,7 +51,9 @@ def against(number):
 
 COMPARED = [
     pair("tensors", COMPARISONS, lambda s: (s, 7), lambda s: (s, 7), torch.float32, torch.int32),
-    pair("tensors_of_other_types", COMPARISONS, lambda s: (s, 3), lambda s: (s, 3), torch.int64, torch.bool, torch.uint8),
+    pair(
+        "tensors_of_other_types", COMPARISONS, lambda s: (s, 3), lambda s: (s, 3), torch.int64, torch.bool, torch.uint8
+    ),
     pair("rows", COMPARISONS, lambda s: (s, 7), lambda s: (1, 7), torch.float32, torch.int32),
     pair("lower_rank", COMPARISONS, lambda s: (s,), lambda s: (2, 3, 1), torch.float32),
     pair("columns_of_a_batch", COMPARISONS, lambda s: (2, s, 1), lambda s: (s, 5), torch.float32, torch.int64),
@@ -100,7 +104,9 @@ LOGIC = [
         torch.uint8,
         make=bits,
     ),
-    one("bitwise_not", (torch.bitwise_not,), lambda s: (s, 5), torch.bool, *INTEGERS, torch.uint8, torch.int8, make=bits),
+    one(
+        "bitwise_not", (torch.bitwise_not,), lambda s: (s, 5), torch.bool, *INTEGERS, torch.uint8, torch.int8, make=bits
+    ),
     Case(
         "flags_of_comparisons",
         several(
@@ -122,7 +128,9 @@ def chosen(name, condition, a, b, *dtypes):
         return tuple(torch.where(condition, x, y) for x, y in zip(operands[::2], operands[1::2]))
 
     def inputs(s):
-        operands = (values(*shape(s), dtype=dtype, period=period) for dtype in dtypes for shape, period in ((a, 7), (b, 11)))
+        operands = (
+            values(*shape(s), dtype=dtype, period=period) for dtype in dtypes for shape, period in ((a, 7), (b, 11))
+        )
         return flags(*condition(s)), *operands
 
     return Case(name, fn(choose), inputs, {"s": 37}, LENGTHS, EXACT)
@@ -148,7 +156,11 @@ CHOICES = [
     ),
     Case(
         "causal_mask",
-        fn(lambda x: x.masked_fill(torch.arange(x.shape[0])[:, None] < torch.arange(x.shape[0])[None, :], float("-inf"))),
+        fn(
+            lambda x: x.masked_fill(
+                torch.arange(x.shape[0])[:, None] < torch.arange(x.shape[0])[None, :], float("-inf")
+            )
+        ),
         lambda s: (noise(s, s),),
         {"s": 17},
         (17, 3, 1, 16, 17),

@@ -30,9 +30,7 @@ def broadcast(name, function, a, b, dtype=torch.float32, low=0.5, high=4.0, tole
     def inputs(s):
         if dtype.is_floating_point:
             return noise(*a(s), low=low, high=high), noise(*b(s), low=low, high=high, seed=1)
-        return integers(*a(s), low=-1000, high=1000, dtype=dtype), integers(
-            *b(s), low=1, high=50, dtype=dtype, seed=1
-        )
+        return integers(*a(s), low=-1000, high=1000, dtype=dtype), integers(*b(s), low=1, high=50, dtype=dtype, seed=1)
 
     return Case(name, fn(function), inputs, {"s": 37}, (37, 5, 1, 36, 0, 37), tolerance)
 
@@ -80,6 +78,15 @@ UNARIES = [
 ]
 
 
+class Hardshrink(torch.nn.Module):
+    """The exporter decomposes hardshrink, so it is exported as an operator with the same arguments and renamed."""
+
+    def forward(self, x):
+        return F.leaky_relu(x), F.leaky_relu(x, 1.25)
+
+    def golden(self, x):
+        return F.hardshrink(x, 0.01), F.hardshrink(x, 1.25)
+
 
 def together(name, *functions, low, high, tolerance=F32, preserve=()):
     """As `unary`, with one output for each function."""
@@ -102,10 +109,38 @@ UNARIES += [
     together("inverse_trigonometry", torch.acos, torch.asin, torch.atan, low=-1, high=1, tolerance=TRIG),
     together("tangents", torch.tan, torch.atan, low=-1.4, high=1.4, tolerance=TRIG),
     together("hyperbolic", torch.cosh, torch.sinh, torch.tanh, low=-8, high=8, tolerance=TRIG),
-    together("near_zero", torch.sinh, torch.expm1, torch.log1p, torch.erf, torch.tanh, torch.asin, low=-1e-2, high=1e-2, tolerance=RELATIVE),
-    together("exponentials", torch.expm1, torch.exp2, torch.erf, low=-5, high=5, tolerance=TRIG, preserve=(aten.exp2.default,)),
     together(
-        "logarithms", torch.log, torch.log10, torch.log2, torch.log1p, torch.reciprocal, low=0.01, high=40, tolerance=TRIG
+        "near_zero",
+        torch.sinh,
+        torch.expm1,
+        torch.log1p,
+        torch.erf,
+        torch.tanh,
+        torch.asin,
+        low=-1e-2,
+        high=1e-2,
+        tolerance=RELATIVE,
+    ),
+    together(
+        "exponentials",
+        torch.expm1,
+        torch.exp2,
+        torch.erf,
+        low=-5,
+        high=5,
+        tolerance=TRIG,
+        preserve=(aten.exp2.default,),
+    ),
+    together(
+        "logarithms",
+        torch.log,
+        torch.log10,
+        torch.log2,
+        torch.log1p,
+        torch.reciprocal,
+        low=0.01,
+        high=40,
+        tolerance=TRIG,
     ),
     together("log10", torch.log10, low=0.01, high=40, tolerance=TRIG),
     together(
@@ -114,16 +149,35 @@ UNARIES += [
         lambda x: F.elu(x, 0.5),
         F.silu,
         F.hardsigmoid,
-        F.hardshrink,
-        lambda x: F.hardshrink(x, 1.25),
         low=-6,
         high=6,
         preserve=(aten.silu.default, aten.hardsigmoid.default),
     ),
+    Case(
+        "hardshrink",
+        Hardshrink,
+        lambda s: (ramp(s, 5, low=-6, high=6),),
+        {"s": 128},
+        LENGTHS,
+        delegate=False,
+        rename={"aten::leaky_relu": "aten::hardshrink"},
+    ),
     together("activations_in_parts", F.silu, F.hardsigmoid, F.hardshrink, F.softplus, F.mish, low=-6, high=6),
-    together("powers", *(lambda x, p=p: x.pow(p) for p in (-1, -2, 4, 5, 1.5, -0.5, 0, 1)), low=0.3, high=3, tolerance=TRIG),
-    together("powers_of_negatives", *(lambda x, p=p: x.pow(p) for p in (-1, -3, 4, 7)), low=-3, high=-0.3, tolerance=TRIG),
-    of_integers("integers_unary", torch.abs, torch.neg, torch.sign, torch.relu, lambda x: x.clamp(-7, 12), lambda x: x.clamp(min=3)),
+    together(
+        "powers", *(lambda x, p=p: x.pow(p) for p in (-1, -2, 4, 5, 1.5, -0.5, 0, 1)), low=0.3, high=3, tolerance=TRIG
+    ),
+    together(
+        "powers_of_negatives", *(lambda x, p=p: x.pow(p) for p in (-1, -3, 4, 7)), low=-3, high=-0.3, tolerance=TRIG
+    ),
+    of_integers(
+        "integers_unary",
+        torch.abs,
+        torch.neg,
+        torch.sign,
+        torch.relu,
+        lambda x: x.clamp(-7, 12),
+        lambda x: x.clamp(min=3),
+    ),
     of_integers("integers_clamped_by_fractions", lambda x: x.clamp(-7.5, 12.25), tolerance=F32),
     of_integers("integers_to_floats", torch.sigmoid, torch.sin, torch.exp, lambda x: x.abs().sqrt(), tolerance=TRIG),
     of_integers("integers_rounded", torch.round, torch.floor, torch.ceil, torch.trunc),
@@ -176,6 +230,9 @@ BINARIES = [
     broadcast("maximum", torch.maximum, lambda s: (2, s, 8), lambda s: (s, 1), tolerance=EXACT),
     broadcast("remainder", torch.remainder, lambda s: (2, s, 8), lambda s: (s, 1)),
     broadcast("remainder_signs", lambda a, b: torch.remainder(a - 2.0, b - 2.2), lambda s: (s, 8), lambda s: (1, 8)),
+    together(
+        "floor_divide", lambda x: torch.floor_divide(x, x + 7.5), low=-6, high=6, preserve=(aten.floor_divide.default,)
+    ),
     broadcast("div_modes", lambda a, b: div_modes(a - 2.0, b - 2.2), lambda s: (s, 8), lambda s: (1, 8)),
     together("numbers", *NUMBERS, low=-6, high=6),
     together(
@@ -192,7 +249,8 @@ BINARIES = [
         low=-6,
         high=6,
         tolerance=TRIG,
-        preserve=tuple(getattr(aten, name).Scalar for name in ("add", "sub", "mul", "div", "rsub")) + (aten.div.Scalar_mode,),
+        preserve=tuple(getattr(aten, name).Scalar for name in ("add", "sub", "mul", "div", "rsub"))
+        + (aten.div.Scalar_mode,),
     ),
     Case("add_rank4", fn(torch.add), lambda: (noise(3, 5, 7, 11), noise(3, 5, 7, 11, seed=1))),
     Case("mul_rank4_broadcast", fn(torch.mul), lambda: (noise(3, 5, 7, 11), noise(1, 5, 1, 11, seed=1))),
@@ -250,20 +308,38 @@ INTEGERS = [
             tolerance=EXACT,
         )
         for width, dtype in (("int32", torch.int32), ("int64", torch.int64))
-        for name, function in (("extremes", lambda a, b: (torch.maximum(a, b), torch.minimum(a, b))), ("divisions", integer_divisions))
+        for name, function in (
+            ("extremes", lambda a, b: (torch.maximum(a, b), torch.minimum(a, b))),
+            ("divisions", integer_divisions),
+        )
     ),
     of_integers("integers_with_numbers", *INTEGER_NUMBERS),
     of_integers("integers_with_fractions", lambda x: x / 3, lambda x: x * 0.5, lambda x: x + 0.25, tolerance=F32),
     Case(
         "wraps_like_int32",
         fn(lambda a, b: (a + b, a * b, a - b)),
-        lambda: (integers(40, low=-(2**31), high=2**31 - 1, dtype=torch.int32), integers(40, low=-(2**31), high=2**31 - 1, dtype=torch.int32, seed=1)),
+        lambda: (
+            integers(40, low=-(2**31), high=2**31 - 1, dtype=torch.int32),
+            integers(40, low=-(2**31), high=2**31 - 1, dtype=torch.int32, seed=1),
+        ),
         tolerance=EXACT,
     ),
     Case(
         "bytes",
-        fn(lambda a, b: (a + b, a * b, a - b, torch.maximum(a, b), torch.minimum(a, b), torch.div(a, b, rounding_mode="trunc"))),
-        lambda s: (integers(s, 3, high=256, dtype=torch.uint8), integers(s, 3, low=1, high=256, dtype=torch.uint8, seed=1)),
+        fn(
+            lambda a, b: (
+                a + b,
+                a * b,
+                a - b,
+                torch.maximum(a, b),
+                torch.minimum(a, b),
+                torch.div(a, b, rounding_mode="trunc"),
+            )
+        ),
+        lambda s: (
+            integers(s, 3, high=256, dtype=torch.uint8),
+            integers(s, 3, low=1, high=256, dtype=torch.uint8, seed=1),
+        ),
         {"s": 37},
         (37, 5, 1, 36, 0, 37),
         EXACT,
@@ -271,7 +347,10 @@ INTEGERS = [
     Case(
         "signed_bytes",
         fn(lambda a, b: (a + b, a * b, a - b, torch.maximum(a, b), torch.minimum(a, b), a // b, a % b)),
-        lambda s: (integers(s, 3, low=-128, high=128, dtype=torch.int8), integers(s, 3, low=1, high=128, dtype=torch.int8, seed=1)),
+        lambda s: (
+            integers(s, 3, low=-128, high=128, dtype=torch.int8),
+            integers(s, 3, low=1, high=128, dtype=torch.int8, seed=1),
+        ),
         {"s": 37},
         (37, 5, 1, 36, 0, 37),
         EXACT,

@@ -61,7 +61,9 @@ CASES = [
     live("group_of_16", lambda: Q4Embedding(20, 96, 16, True), 20),
     Case("small", lambda: Quantized(64, 64, 32), lambda: (torch.tensor([1, 5, 63, 0]),)),
     Case("llama_width", lambda: Q4Embedding(40, 2048, 64, True), lambda: (torch.tensor([1, 5, 39, 0]),)),
-    Case("int32_indices", lambda: Q4Embedding(20, 64, 32, True), lambda: (torch.tensor([1, 19, 0], dtype=torch.int32),)),
+    Case(
+        "int32_indices", lambda: Q4Embedding(20, 64, 32, True), lambda: (torch.tensor([1, 19, 0], dtype=torch.int32),)
+    ),
     Case(
         "batch_of_rows",
         lambda: Q4Embedding(30, 32, 32, True),

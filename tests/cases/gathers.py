@@ -48,7 +48,10 @@ INDICES = [
     Case(
         "index",
         fn(lambda x, *indices: tuple(x[index] for index in indices)),
-        lambda: (noise(32), *map(torch.tensor, ([0, 15, 7, 7, 2], list(range(7, -1, -1)), [31, 0, 16], [2, 2, 2, 2, 0, 1]))),
+        lambda: (
+            noise(32),
+            *map(torch.tensor, ([0, 15, 7, 7, 2], list(range(7, -1, -1)), [31, 0, 16], [2, 2, 2, 2, 0, 1])),
+        ),
         tolerance=EXACT,
     ),
     Case(
@@ -78,14 +81,26 @@ INDICES = [
     Case("embedding_small", lambda: Table(16, 8), lambda: (integers(2, 5, high=16),), tolerance=EXACT),
     Case("embedding_wide", lambda: Table(50, 768), lambda: (integers(1, 9, high=50),), tolerance=EXACT),
     Case(
-        "embedding_odd_width", lambda: Table(16, 7), lambda s: (integers(2, s, high=16),), {"s": 20}, (20, 3, 1, 0, 20), EXACT
+        "embedding_odd_width",
+        lambda: Table(16, 7),
+        lambda s: (integers(2, s, high=16),),
+        {"s": 20},
+        (20, 3, 1, 0, 20),
+        EXACT,
     ),
 ]
 
 PADS = [
     Case("pad_last", fn(lambda x: F.pad(x, [1, 2])), lambda: (noise(3, 8),), tolerance=EXACT),
     Case("pad_two_dims", fn(lambda x: F.pad(x, [1, 1, 2, 0], value=0.5)), lambda: (noise(2, 4, 8),), tolerance=EXACT),
-    Case("pad_live", fn(lambda x: F.pad(x, [0, 3, 1, 2])), lambda s: (noise(2, s, 5),), {"s": 20}, (20, 3, 1, 0, 20), EXACT),
+    Case(
+        "pad_live",
+        fn(lambda x: F.pad(x, [0, 3, 1, 2])),
+        lambda s: (noise(2, s, 5),),
+        {"s": 20},
+        (20, 3, 1, 0, 20),
+        EXACT,
+    ),
     Case("pad_rank4", fn(lambda x: F.pad(x, [1, 0, 0, 1, 2, 1])), lambda: (noise(2, 3, 4, 5),), tolerance=EXACT),
 ]
 
@@ -101,7 +116,9 @@ def resized(name, shape, *modes, tolerance=F32, **options):
         mode = "nearest" if align is None else "bilinear"
         return lambda x: F.interpolate(x, scale_factor=factor, mode=mode, align_corners=align)
 
-    return Case(name, several(*(resize(*mode) for mode in modes)), lambda: (noise(*shape),), tolerance=tolerance, **options)
+    return Case(
+        name, several(*(resize(*mode) for mode in modes)), lambda: (noise(*shape),), tolerance=tolerance, **options
+    )
 
 
 def sampled(name, image, grid):
@@ -114,7 +131,9 @@ def sampled(name, image, grid):
 
 
 def priors(name, stride, offset, *shape):
-    return Case(name, fn(lambda x: torch.ops.et_vk.grid_priors(x, stride, offset)), lambda: (noise(*shape),), tolerance=F32)
+    return Case(
+        name, fn(lambda x: torch.ops.et_vk.grid_priors(x, stride, offset)), lambda: (noise(*shape),), tolerance=F32
+    )
 
 
 IMAGES = [

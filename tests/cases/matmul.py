@@ -36,7 +36,12 @@ def linears(name, sizes, rows):
 
 def live_linear(name, inputs, bias):
     return Case(
-        name, lambda: Linear(inputs, 32, bias), lambda m: (ramp(m, inputs),), {"m": 128}, (128, 32, 1, 127, 33, 128), F32
+        name,
+        lambda: Linear(inputs, 32, bias),
+        lambda m: (ramp(m, inputs),),
+        {"m": 128},
+        (128, 32, 1, 127, 33, 128),
+        F32,
     )
 
 
@@ -54,7 +59,13 @@ LINEARS = [
     linear("linear_1024", 1024, 1024, 1, 8, large=True),
     linears("linear_k", [(k, 12) for k in EDGES + (511, 513)], 3),
     linears("linear_n", [(12, n) for n in EDGES], 5),
-    Case("linear_rows", lambda: Linear(20, 24, True), lambda m: (noise(m, 20),), {"m": 129}, (2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 0, 1)),
+    Case(
+        "linear_rows",
+        lambda: Linear(20, 24, True),
+        lambda m: (noise(m, 20),),
+        {"m": 129},
+        (2, 3, 4, 5, 15, 16, 17, 63, 64, 65, 127, 128, 129, 0, 1),
+    ),
     Case(
         "linear_two_live_dims",
         lambda: Linear(20, 24, True),
@@ -96,9 +107,7 @@ PRODUCTS = [
     products("mm_k", torch.mm, [((5, k), (k, 12)) for k in EDGES]),
     products("mm_n", torch.mm, [((5, 12), (12, n)) for n in EDGES]),
     products("mm_m", torch.mm, [((m, 12), (12, 9)) for m in EDGES]),
-    product(
-        "bmm_live_batch", torch.bmm, lambda b: (b, 5, 24), lambda b: (b, 24, 12), {"b": 9}, (9, 1, 8, 0, 9)
-    ),
+    product("bmm_live_batch", torch.bmm, lambda b: (b, 5, 24), lambda b: (b, 24, 12), {"b": 9}, (9, 1, 8, 0, 9)),
     product(
         "bmm_all_live",
         torch.bmm,
@@ -126,4 +135,38 @@ PRODUCTS = [
     ),
 ]
 
-CASES = LINEARS + PRODUCTS
+
+def sum_and_product(name, added, a, b, bounds=None, live=((),), **factors):
+    """addmm: the shapes of its three operands are functions of the live dims."""
+    inputs = lambda *d: tuple(noise(*shape(*d), seed=i) for i, shape in enumerate((added, a, b)))
+    return Case(name, fn(lambda c, x, y: torch.addmm(c, x, y, **factors)), inputs, bounds or {}, live)
+
+
+SUMS = [
+    sum_and_product("addmm", lambda: (32,), lambda: (4, 16), lambda: (16, 32)),
+    sum_and_product("addmm_odd", lambda: (32,), lambda: (4, 15), lambda: (15, 32)),
+    sum_and_product("addmm_factors", lambda: (4, 32), lambda: (4, 16), lambda: (16, 32), beta=0.5, alpha=-2),
+    sum_and_product("addmm_without_the_sum", lambda: (4, 32), lambda: (4, 16), lambda: (16, 32), beta=0),
+    sum_and_product("addmm_columns", lambda: (5, 1), lambda: (5, 12), lambda: (12, 9)),
+    sum_and_product("addmm_rows", lambda: (1, 9), lambda: (5, 12), lambda: (12, 9)),
+    sum_and_product(
+        "addmm_live", lambda m: (20,), lambda m: (m, 36), lambda m: (36, 20), {"m": 65}, (65, 64, 1, 33, 0, 65)
+    ),
+    sum_and_product(
+        "addmm_all_live",
+        lambda m, k, n: (m, n),
+        lambda m, k, n: (m, k),
+        lambda m, k, n: (k, n),
+        {"m": 33, "k": 40, "n": 35},
+        ((33, 40, 35), (1, 40, 35), (33, 1, 35), (33, 40, 1), (16, 17, 31), (0, 9, 5), (33, 40, 35)),
+        beta=2,
+    ),
+    Case(
+        "addmm_768",
+        fn(torch.addmm),
+        lambda: (noise(768), noise(16, 768) / 28, noise(768, 768, seed=1)),
+        large=True,
+    ),
+]
+
+CASES = LINEARS + PRODUCTS + SUMS

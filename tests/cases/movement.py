@@ -8,12 +8,15 @@ from tools.fixtures.case import EXACT, Case, each, flags, fn, integers, noise, r
 LENGTHS = (37, 5, 1, 36, 0, 37)
 
 
-def moved(name, function, shape, lengths=LENGTHS, low=1):
+aten = torch.ops.aten
+
+
+def moved(name, function, shape, lengths=LENGTHS, low=1, **options):
     """A function of one tensor whose shape is shape(s).
 
     `low` is a lower bound that torch.export asks for; the program itself also runs below it.
     """
-    return Case(name, fn(function), lambda s: (noise(*shape(s)),), {"s": (low, 37)}, lengths, EXACT)
+    return Case(name, fn(function), lambda s: (noise(*shape(s)),), {"s": (low, 37)}, lengths, EXACT, **options)
 
 
 def fixed(name, shape, *functions):
@@ -60,6 +63,63 @@ VIEWS = [
     typed("view", lambda x: x.reshape(-1, 3).clone(), lambda s: (s, 5, 3)),
 ]
 
+# Operators that the exporter mostly turns into others.
+KEPT = [
+    moved("squeeze_dim", lambda x: (x.squeeze(0), x.squeeze(2)), lambda s: (1, s, 1, 4), preserve=(aten.squeeze.dim,)),
+    moved(
+        "transpose",
+        lambda x: (x.transpose(0, 1), x.transpose(-1, 0)),
+        lambda s: (s, 3, 5),
+        preserve=(aten.transpose.int,),
+    ),
+    moved("t", lambda x: (x.t(), x.t() + 1.0), lambda s: (s, 5), preserve=(aten.t.default,)),
+    moved("unbind", lambda x: x.unbind(1), lambda s: (s, 3, 5), preserve=(aten.unbind.int,)),
+    moved(
+        "split_into_equal_parts",
+        lambda x: (*x.split(3, 1), *x.split(4, -1)),
+        lambda s: (s, 8, 4),
+        preserve=(aten.split.Tensor,),
+    ),
+    moved(
+        "alias",
+        lambda x: (aten.alias_copy(x) + 1.0, aten.alias_copy(x)),
+        lambda s: (s, 5),
+        preserve=(aten.alias_copy.default,),
+    ),
+    moved("clone_in_the_middle", lambda x: -x.abs().clone(), lambda s: (s, 5), delegate=False),
+    moved("permute_kernel_call", lambda x: x.permute(2, 0, 1) + 1.0, lambda s: (s, 3, 5), delegate=False),
+    moved("unfold", lambda x: (x.unfold(1, 3, 1), x.unfold(-1, 4, 3), x.unfold(2, 5, 5)), lambda s: (s, 7, 11)),
+    moved("unfold_the_live_dim", lambda x: x.unfold(0, 4, 2), lambda s: (s, 5), (37, 4, 5, 36, 7, 37), low=5),
+]
+
+
+def everything(name, *functions):
+    """The same movements of bytes: bools, 8-bit integers with and without a sign."""
+
+    def inputs(s):
+        eight = {"low": -128, "high": 127}
+        return (
+            flags(s, 5, 3),
+            integers(s, 5, 3, high=256, dtype=torch.uint8),
+            integers(s, 5, 3, **eight, dtype=torch.int8),
+        )
+
+    every = lambda *inputs: tuple(function(x) for x in inputs for function in functions)
+    return Case(name, fn(every), inputs, {"s": 37}, LENGTHS, EXACT)
+
+
+BYTES = [
+    everything("bytes_cut", lambda x: x[:, 1:4], lambda x: x[..., ::2], lambda x: x[:, 2], lambda x: x[..., -1]),
+    everything("bytes_ordered", lambda x: x.permute(2, 0, 1), lambda x: x.flip(0, 2), lambda x: x.permute(1, 2, 0)),
+    everything(
+        "bytes_repeated",
+        lambda x: x.repeat(2, 1, 3),
+        lambda x: x[:, :1].expand(-1, 4, 3),
+        lambda x: torch.cat((x, x), 2),
+    ),
+    everything("bytes_split", lambda x: x.split([2, 3], 1)[1], lambda x: x.unsqueeze(1), lambda x: x.reshape(-1, 15)),
+]
+
 SLICES = [
     fixed("select", (3, 8, 4), lambda x: x[1], lambda x: x[:, 2], lambda x: x[..., 3], lambda x: x[:, -1]),
     Case(
@@ -98,10 +158,14 @@ SLICES = [
 ]
 
 JOINS = [
-    Case("cat_three", fn(lambda *x: torch.cat(x)), lambda: tuple(noise(2, 3, seed=i) for i in range(3)), tolerance=EXACT),
+    Case(
+        "cat_three", fn(lambda *x: torch.cat(x)), lambda: tuple(noise(2, 3, seed=i) for i in range(3)), tolerance=EXACT
+    ),
     Case(
         "cat_dims",
-        several(lambda a, b: torch.cat((a, b), 1), lambda a, b: torch.cat((a, b, a), 2), lambda a, b: torch.cat((b, a), -3)),
+        several(
+            lambda a, b: torch.cat((a, b), 1), lambda a, b: torch.cat((a, b, a), 2), lambda a, b: torch.cat((b, a), -3)
+        ),
         lambda: (noise(2, 3, 4), noise(2, 3, 4, seed=1)),
         tolerance=EXACT,
     ),
@@ -161,7 +225,12 @@ PERMUTES = [
         EXACT,
     ),
     Case(
-        "expand_inferred_size", fn(lambda x: x.expand(4, -1).clone()), lambda n: (ramp(1, n),), {"n": 8}, (8, 3, 1, 7, 8), EXACT
+        "expand_inferred_size",
+        fn(lambda x: x.expand(4, -1).clone()),
+        lambda n: (ramp(1, n),),
+        {"n": 8},
+        (8, 3, 1, 7, 8),
+        EXACT,
     ),
     fixed("repeat_vector", (3,), lambda x: x.repeat(2)),
     fixed("repeat", (3, 5), lambda x: x.repeat(2, 2), lambda x: x.repeat(1, 3, 2), lambda x: x.repeat(2, 3, 1)),
@@ -175,4 +244,4 @@ PERMUTES = [
     typed("flip", lambda x: x.flip(0), lambda s: (s, 5)),
 ]
 
-CASES = VIEWS + SLICES + JOINS + PERMUTES
+CASES = VIEWS + KEPT + BYTES + SLICES + JOINS + PERMUTES

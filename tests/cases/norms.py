@@ -25,9 +25,7 @@ class Sequence(torch.nn.Module):
 
     def __init__(self, function, width, count=1):
         super().__init__()
-        self.norms = torch.nn.ModuleList(
-            RmsNorm(width, torch.linspace(0.5 + i, 1.5 - i, width)) for i in range(count)
-        )
+        self.norms = torch.nn.ModuleList(RmsNorm(width, torch.linspace(0.5 + i, 1.5 - i, width)) for i in range(count))
         self.function = function
 
     def forward(self, x):
@@ -124,7 +122,71 @@ LAYER_NORMS = [
     layer("layer_norm_1024", 1, 8, 1024),
     layer("layer_norm_odd", 3, 5, 33),
     layer("layer_norm_one", 5, 1),
+    Case("layer_norm_two_dims", lambda: torch.nn.LayerNorm((5, 7)), lambda s: (noise(s, 5, 7),), {"s": 37}, LENGTHS),
     Case("layer_norm_live", lambda: torch.nn.LayerNorm(20), lambda s: (noise(2, s, 20),), {"s": 37}, LENGTHS),
+]
+
+
+def group(name, groups, *shape, bounds=None, live=((),), affine=True):
+    """A group norm of a [N, C, ...] tensor; `shape` is a function of the live dims if there are any."""
+
+    def module():
+        channels = (shape[0](1) if bounds else shape)[1]
+        norm = torch.nn.GroupNorm(groups, channels, affine=affine)
+        if affine:
+            with torch.no_grad():
+                norm.weight.copy_(torch.linspace(0.5, 1.5, channels))
+                norm.bias.copy_(torch.linspace(-1, 1, channels))
+        return norm
+
+    inputs = lambda *dims: (noise(*(shape[0](*dims) if bounds else shape)),)
+    return Case(name, module, inputs, bounds or {}, live)
+
+
+class BatchNorm(torch.nn.Module):
+    """With statistics and weights that all differ."""
+
+    def __init__(self, kind, channels, affine=True):
+        super().__init__()
+        self.norm = kind(channels, affine=affine).eval()
+        with torch.no_grad():
+            self.norm.running_mean.copy_(torch.linspace(-0.5, 0.5, channels))
+            self.norm.running_var.copy_(torch.linspace(0.3, 2.0, channels))
+            if affine:
+                self.norm.weight.copy_(torch.linspace(0.5, 1.5, channels))
+                self.norm.bias.copy_(torch.linspace(-1, 1, channels))
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+def batch(name, channels, shape, bounds=None, live=((),), kind=torch.nn.BatchNorm2d, affine=True):
+    return Case(
+        name, lambda: BatchNorm(kind, channels, affine), lambda *dims: (noise(*shape(*dims)),), bounds or {}, live
+    )
+
+
+CHANNEL_NORMS = [
+    group("group_norm", 2, 2, 4, 3, 5),
+    group("group_norm_three_groups", 3, 1, 6, 2, 2),
+    group("group_norm_one_group", 1, 1, 4, 3, 3),
+    group("group_norm_a_group_a_channel", 6, 2, 6, 3, 3),
+    group("group_norm_not_affine", 2, 2, 4, 3, 5, affine=False),
+    group("group_norm_rank3", 2, 2, 4, 17),
+    group("group_norm_live", 2, lambda h: (2, 4, h, 3), bounds={"h": 9}, live=(9, 2, 1, 8, 9)),
+    group("group_norm_live_batch", 2, lambda b: (b, 4, 5), bounds={"b": 9}, live=(9, 2, 1, 0, 9)),
+    batch("batch_norm", 8, lambda: (1, 8, 12, 12)),
+    batch("batch_norm_not_affine", 8, lambda: (1, 8, 12, 12), affine=False),
+    batch("batch_norm_odd", 16, lambda: (1, 16, 5, 7)),
+    batch(
+        "batch_norm_live",
+        6,
+        lambda b, h: (b, 6, h, 5),
+        {"b": 3, "h": 9},
+        ((3, 9), (1, 9), (3, 1), (2, 5), (0, 5), (3, 0), (3, 9)),
+    ),
+    batch("batch_norm_rank3", 6, lambda s: (2, 6, s), {"s": 20}, (20, 3, 1, 0, 20), kind=torch.nn.BatchNorm1d),
+    batch("batch_norm_rank2", 6, lambda s: (s, 6), {"s": 20}, (20, 3, 1, 0, 20), kind=torch.nn.BatchNorm1d),
 ]
 
 
@@ -155,7 +217,6 @@ REDUCTIONS = [
 ]
 
 
-
 def softmaxes(dim):
     return (lambda x: F.softmax(x, dim)), (lambda x: F.log_softmax(x, dim))
 
@@ -171,4 +232,4 @@ SOFTMAXES = [
     widths("log_softmax_widths", lambda width: Function(softmaxes(-1)[1]), 2, WIDTHS),
 ]
 
-CASES = RMS_NORMS + LAYER_NORMS + REDUCTIONS + SOFTMAXES
+CASES = RMS_NORMS + LAYER_NORMS + CHANNEL_NORMS + REDUCTIONS + SOFTMAXES

@@ -1,7 +1,9 @@
 """4-bit linears with a scale for each group of weights, alone and in the patterns of transformer blocks."""
 
 import torch
+from executorch.backends.vulkan.quantizer.vulkan_quantizer import VulkanQuantizer, get_symmetric_quantization_config
 from torchao.quantization.granularity import PerGroup
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.quant_api import IntxWeightOnlyConfig, quantize_
 
 from tools.fixtures.case import CHAIN_Q4, DEEP_SUM, F32, Case, Sweep, cycle, noise, ramp
@@ -90,6 +92,7 @@ LIVE = [
     ),
 ]
 
+
 def sweep(name, sizes, live, bias=False):
     """A linear of each (inputs, outputs, group) in one program, all with the same live rows."""
     return Case(
@@ -102,7 +105,20 @@ def sweep(name, sizes, live, bias=False):
 
 
 # The exporter pads K to a multiple of 8.
-NARROW = ((8, 8), (12, 4), (16, 16), (20, 20), (28, 4), (32, 32), (36, 12), (44, 44), (64, 8), (64, 64), (96, 32), (96, 96))
+NARROW = (
+    (8, 8),
+    (12, 4),
+    (16, 16),
+    (20, 20),
+    (28, 4),
+    (32, 32),
+    (36, 12),
+    (44, 44),
+    (64, 8),
+    (64, 64),
+    (96, 32),
+    (96, 96),
+)
 WIDE = ((100, 20), (104, 8), (256, 32), (256, 64), (256, 128), (256, 256), (260, 52), (440, 8), (512, 128), (1536, 32))
 COLUMNS = (8, 16, 24, 40, 56, 64, 72, 96, 104, 136, 256, 264)
 
@@ -131,7 +147,9 @@ LARGE = [
     big("prefill_gate", 128, 2048, 8192),
     big("prefill_down", 128, 8192, 2048, tolerance=DEEP_SUM),
     big("prefill_tile_edge", 130, 4096, 2056, tolerance=DEEP_SUM),
-    linear("prefill_and_decode", 2048, 2048, 64, (512, 511, 508, 128, 127, 1, 508, 512), tolerance=DEEP_SUM, large=True),
+    linear(
+        "prefill_and_decode", 2048, 2048, 64, (512, 511, 508, 128, 127, 1, 508, 512), tolerance=DEEP_SUM, large=True
+    ),
 ]
 
 
@@ -211,4 +229,34 @@ BLOCKS = [
     ),
 ]
 
-CASES = LIVE + SWEEPS + LARGE + BLOCKS
+
+def quantized_by_channel(inputs, outputs):
+    """A linear with one scale a row of the weight, which becomes et_vk.linear_qcs4w, as torch's quantizer makes it."""
+    linear = torch.nn.Linear(inputs, outputs, bias=False)
+    with torch.no_grad():
+        linear.weight.copy_(noise(outputs, inputs) / inputs**0.5)
+    example = (noise(8, inputs),)
+    quantizer = VulkanQuantizer().set_global(get_symmetric_quantization_config(is_dynamic=False, weight_bits=4))
+    rows = ({0: torch.export.Dim("rows", min=1, max=128)},)
+    prepared = prepare_pt2e(torch.export.export(linear, example, dynamic_shapes=rows).module(), quantizer)
+    prepared(*example)
+    module = convert_pt2e(prepared)
+    weight = module(torch.eye(inputs)).T.double()  # exact: each element is a weight times 1
+    module.golden = lambda x: x @ weight.T
+    return module
+
+
+def by_channel(name, inputs, outputs, rows=None, **options):
+    make = lambda m=rows: (noise(m, inputs),)
+    return Case(name, lambda: quantized_by_channel(inputs, outputs), make, **options)
+
+
+CHANNELS = [
+    by_channel("channels", 32, 16, 4),
+    by_channel("channels_one_row", 32, 16, 1),
+    by_channel("channels_64", 64, 8, 2),
+    by_channel("channels_square", 32, 32, 3),
+    by_channel("channels_live", 72, 52, bounds={"m": 70}, live=(70, 1, 7, 64, 0, 70)),
+]
+
+CASES = CHANNELS + LIVE + SWEEPS + LARGE + BLOCKS

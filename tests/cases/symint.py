@@ -30,13 +30,22 @@ SHAPES = [
     Case(
         "halves",
         several(
-            lambda x: x[: x.shape[0] // 2], lambda x: x[x.shape[0] // 2 :], lambda x: x.reshape(x.shape[0] // 2, 2, 6) + 0.5
+            lambda x: x[: x.shape[0] // 2],
+            lambda x: x[x.shape[0] // 2 :],
+            lambda x: x.reshape(x.shape[0] // 2, 2, 6) + 0.5,
         ),
         lambda half: (noise(2 * half, 6),),
         {"half": (2, 17)},
         (17, 2, 7, 16, 17),
     ),
-    Case("all_but_three", fn(lambda x: x[: x.shape[0] - 3]), lambda s: (noise(s + 3, 6),), {"s": (2, 30)}, (30, 2, 7, 30), EXACT),
+    Case(
+        "all_but_three",
+        fn(lambda x: x[: x.shape[0] - 3]),
+        lambda s: (noise(s + 3, 6),),
+        {"s": (2, 30)},
+        (30, 2, 7, 30),
+        EXACT,
+    ),
     Case(
         "products_of_sizes",
         fn(lambda x: x.reshape(x.shape[0] * x.shape[1], 6) + 0.5),
@@ -91,6 +100,69 @@ INPUTS = [
 ]
 
 
+class Comparisons(torch.nn.Module):
+    """Outputs that are SymInts of 0 or 1."""
+
+    def forward(self, x):
+        s = x.shape[0]
+        return x, s < 7, s <= 7, s > 7, s >= 7, s == 7
+
+    def golden(self, x):
+        x, *flags = self.forward(x)
+        return x, *map(int, flags)
+
+
+RENAMED = {"mod": "sym_max", "floordiv": "sym_min", "eq": "ne"}
+
+
+class Extremes(torch.nn.Module):
+    """sym_max, sym_min and `!=`, which the exporter does not write: exported as other operators and renamed."""
+
+    def forward(self, x):
+        s = x.shape[0]
+        return x * (s % 7), x * (s // 7), x, s == 7
+
+    def golden(self, x):
+        s = x.shape[0]
+        return x * max(s, 7), x * min(s, 7), x, int(s != 7)
+
+
+ARITHMETIC = [
+    Case(
+        "extremes_of_sizes",
+        Extremes,
+        lambda s: (ramp(s, 5),),
+        {"s": (2, 30)},
+        (30, 2, 7, 8, 6, 30),
+        delegate=False,
+        rename={f"executorch_prim::{old}": f"executorch_prim::{new}" for old, new in RENAMED.items()},
+    ),
+    Case(
+        "remainders_of_sizes",
+        several(lambda x: x * (x.shape[0] % 7), lambda x: x * (-x.shape[0]), lambda x: x + (x.shape[0] // 3 - 5)),
+        lambda s: (ramp(s, 5),),
+        {"s": (2, 30)},
+        (30, 2, 7, 14, 29, 30),
+        delegate=False,
+    ),
+    Case(
+        "comparisons_of_sizes",
+        Comparisons,
+        lambda s: (ramp(s, 5),),
+        {"s": (2, 30)},
+        (30, 2, 7, 8, 6, 30),
+        delegate=False,
+    ),
+    Case(
+        "item_as_a_number",
+        fn(lambda x, i: x * i[1, 0].item() + i[0, 0].item()),
+        lambda a, b: (ramp(3, 5), torch.tensor([[a], [b]])),
+        live=((1, 2), (-7, 0), (1000, -3), (1, 2)),
+        delegate=False,
+    ),
+]
+
+
 class Constants(torch.nn.Module):
     """Sums with constants; `tied` ones have equal bytes and share one entry of the file."""
 
@@ -115,4 +187,4 @@ PREPACK = [
     Case("zero_constant", lambda: Constants(torch.zeros(4, 4)), lambda: (ramp(4, 4),)),
 ]
 
-CASES = SHAPES + POSITIONS + INPUTS + PREPACK
+CASES = SHAPES + POSITIONS + INPUTS + ARITHMETIC + PREPACK

@@ -1,7 +1,7 @@
 """python3 tools/docs/operators.py [--check]: writes docs/operators.md from the catalogue and the operator cases.
 
-The names come from `sconce operators`; element types and live shapes are those that the committed cases
-(tests/fixtures/ops) run with. Standard library only.
+The names come from `sconce operators` and `sconce inspect`; element types and live shapes are those that the committed
+cases (tests/fixtures/ops) run with. Standard library only.
 """
 
 import argparse
@@ -31,16 +31,26 @@ def read_header(path):
         return json.loads(file.read(size))
 
 
-def read_cases():
+def ask(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def operators_of(sconce, program):
+    """The operators that the program runs, by their names in the catalogue."""
+    methods = json.loads(ask(sconce, "inspect", program, "--json"))["methods"]
+    return {operator for method in methods for operator in method["operators"]}
+
+
+def read_cases(sconce):
     """By operator: element types, whether live shapes differ from run to run, and the number of programs."""
     types, live, count = collections.defaultdict(set), set(), collections.Counter()
     for path in sorted((ROOT / "tests/fixtures/ops").rglob("*.safetensors")):
         header = read_header(path)
-        metadata = header.pop("__metadata__")
+        del header["__metadata__"]
         shapes = collections.defaultdict(set)
         for name, tensor in header.items():
             shapes[name.split(".")[1]].add(tuple(tensor["shape"]))
-        for operator in filter(None, metadata["operators"].split(",")):
+        for operator in operators_of(sconce, path.with_suffix(".pte")):
             count[operator] += 1
             types[operator] |= {TYPES[tensor["dtype"]] for tensor in header.values()}
             if any(len(seen) > 1 for seen in shapes.values()):
@@ -48,8 +58,9 @@ def read_cases():
     return types, live, count
 
 
-def page(names):
-    types, live, count = read_cases()
+def page(sconce):
+    names = ask(sconce, "operators").split()
+    types, live, count = read_cases(sconce)
     lines = ["| operator | element types | live shapes | programs |", "|---|---|---|---|"]
     for name in names:
         lines.append(f"| `{name}` | {', '.join(sorted(types[name])) or '-'} | {'yes' if name in live else '-'} | {count[name]} |")
@@ -61,8 +72,7 @@ def main():
     parser.add_argument("--sconce", default=ROOT / "build/sconce", type=pathlib.Path, help="the built command")
     parser.add_argument("--check", action="store_true", help="fail when the page is not up to date")
     arguments = parser.parse_args()
-    names = subprocess.run([arguments.sconce, "operators"], check=True, capture_output=True, text=True).stdout.split()
-    text = page(names)
+    text = page(arguments.sconce)
     if not arguments.check:
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:
