@@ -94,6 +94,8 @@ build_target() {
 
 has_adapter() { build/sconce devices >build/logs/devices.log 2>&1; }
 
+set_up_swiftshader() { install_packages "SwiftShader (in chromium)" chromium; }
+
 # Without a GPU, a driver that computes on the CPU: lavapipe, which is several times faster, else SwiftShader.
 set_up_adapter() {
   mkdir -p build/logs
@@ -102,7 +104,7 @@ set_up_adapter() {
   need_root
   attempt "Installing lavapipe (Mesa 25)" 30 lavapipe install_lavapipe || say "lavapipe is not to be had here."
   has_adapter && return
-  install_packages "SwiftShader (in chromium)" chromium
+  set_up_swiftshader
   has_adapter || die "No adapter is usable: $(cat build/logs/devices.log)"
 }
 
