@@ -76,7 +76,14 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
     return *std::move(session);
   }
 
-  // All runs in one session, in the listed order; then, if they stand alone, in random order, else again after a reset.
+  // All runs in one session, in the listed order.
+  void run_once(Features features) {
+    load(features);
+    if (!model_) return;
+    Session session = this->session();
+    for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i);
+  }
+  // The same; then, if the runs stand alone, again in random order, else again after a reset.
   void run_reused(Features features) {
     load(features);
     if (!model_) return;
@@ -171,11 +178,27 @@ TEST_P(OperatorCase, IsPlannedForEveryDevice) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases()), [](const auto& info) {
+std::string test_name(const testing::TestParamInfo<std::filesystem::path>& info) {
   std::string name = test::case_name(info.param);
   std::ranges::replace(name, '/', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases(test::Cases::committed)), test_name);
+
+// Large cases take seconds, so they run in the listed order only.
+class LargeOperatorCase : public OperatorCase {};
+
+TEST_P(LargeOperatorCase, InOneSession) {
+  run_once(Features::all);
+}
+TEST_P(LargeOperatorCase, InOneSessionOfAPlainDevice) {
+  run_once(Features::plain);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, LargeOperatorCase, testing::ValuesIn(test::find_cases(test::Cases::generated)),
+                         test_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LargeOperatorCase);  // where none were generated
 
 // ---- the catalogue ----
 
@@ -185,7 +208,7 @@ const std::set<std::string> kNotExported = {"aten.permute.default"};
 TEST(OperatorCases, CoverTheCatalogue) {
   std::map<std::string, int> cases;
   for (const ops::OperatorInfo& op : ops::catalog()) cases[std::string(op.name)] = 0;
-  for (const auto& path : test::find_cases()) {
+  for (const auto& path : test::find_cases(test::Cases::committed)) {
     auto program = read_program(path);
     ASSERT_TRUE(program) << program.error().to_string();
     auto graph = graph::build_graph(*program, "forward");

@@ -161,7 +161,9 @@ Result<void> LivePlanner::resolve(const NodeState& before, NodeState& after) {
       after.resolved.push_back(before.resolved[i]);
       continue;
     }
-    SCONCE_TRY(Resolved resolved, interner_.resolve(now, [&](const ops::Operand& o) { return buffer_of(o); }));
+    SCONCE_TRY(Resolved resolved, interner_.resolve(now, [&](const ops::Operand& o) {
+      return now.kernel != nullptr ? bindable_buffer_of(o) : buffer_of(o);
+    }));
     after.resolved.push_back(resolved);
   }
   return {};
@@ -181,6 +183,16 @@ Result<uint32_t> LivePlanner::buffer_of(const ops::Operand& operand) {
       break;
   }
   return fail(ErrorCode::internal, "An absent operand has no buffer.");
+}
+
+// Buffers are bound as a whole, so that bind groups never change: the bound decides, not the live shape.
+Result<uint32_t> LivePlanner::bindable_buffer_of(const ops::Operand& operand) {
+  SCONCE_TRY(uint32_t buffer, buffer_of(operand));
+  const uint64_t size = tables_.buffers[buffer].size, most = method_.capabilities.max_storage_binding_bytes;
+  if (size > most)
+    return fail(ErrorCode::unsupported,
+                "An operand has {} bytes at its upper bound, but this device binds at most {} at once.", size, most);
+  return buffer;
 }
 
 // Scratch block i of all nodes is one buffer, since nodes run one after another. It grows in powers of two, up to what

@@ -90,6 +90,7 @@ class LivePlanner final : public ops::ConstantProvider {
   Result<void> replan_users_of_scratch();
   Result<void> resolve(const NodeState& before, NodeState& after);
   Result<uint32_t> buffer_of(const ops::Operand& operand);
+  Result<uint32_t> bindable_buffer_of(const ops::Operand& operand);
   void reserve_scratch(std::span<const uint64_t> bytes);
   void set_shape(ValueId value, const Shape& shape);
   void set_symint(ValueId value, int64_t number);

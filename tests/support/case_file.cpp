@@ -31,13 +31,12 @@ std::vector<std::string> split(const std::string& list) {
 
 }  // namespace
 
-std::vector<fs::path> find_cases() {
+std::vector<fs::path> find_cases(Cases cases) {
+  const fs::path folder = cases == Cases::committed ? SCONCE_FIXTURES "/ops" : SCONCE_GENERATED_FIXTURES "/ops";
   std::vector<fs::path> programs;
-  for (const char* folder : {SCONCE_FIXTURES "/ops", SCONCE_GENERATED_FIXTURES "/ops"}) {
-    if (!fs::exists(folder)) continue;
-    for (const auto& entry : fs::recursive_directory_iterator(folder))
-      if (entry.path().extension() == ".pte") programs.push_back(entry.path());
-  }
+  if (!fs::exists(folder)) return programs;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".pte") programs.push_back(entry.path());
   std::ranges::sort(programs, {}, case_name);
   return programs;
 }

@@ -25,9 +25,10 @@ struct CaseFile {
   std::vector<CaseRun> runs;
 };
 
-// The programs of all cases, of those that are committed and those that were generated (SCONCE_FIXTURES/ops and
-// build/fixtures/ops), in the order of their names.
-std::vector<std::filesystem::path> find_cases();
+// Those in the repository (tests/fixtures/ops), and the large ones that were generated (build/fixtures/ops).
+enum class Cases { committed, generated };
+// The programs of these cases in the order of their names.
+std::vector<std::filesystem::path> find_cases(Cases cases);
 // "elementwise/abs" of its program's path.
 std::string case_name(const std::filesystem::path& program);
 

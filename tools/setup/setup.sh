@@ -119,6 +119,16 @@ set_up_model() {
   write_stamp model "$hash"
 }
 
+# The operator cases that are too large for the repository: 600 MB.
+set_up_large_cases() {
+  local hash
+  hash=$(hash_of tests/cases/*.py tools/fixtures/*.py tools/export/requirements.txt)
+  stamp_is large-cases "$hash" && return
+  rm -rf build/fixtures
+  step "Exporting the large operator cases" 45 large-cases "$PYTHON" -m tools.fixtures --large
+  write_stamp large-cases "$hash"
+}
+
 # Torch's logits for the same weights, which the logits test compares with. About 6 minutes on two cores, once.
 set_up_goldens() {
   local hash
