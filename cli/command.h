@@ -5,6 +5,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "sconce/result.h"
 
@@ -19,6 +20,7 @@ enum ExitCode {
 
 struct GlobalOptions {
   std::string device;
+  std::vector<std::string> data;
   bool fast = false;
   bool no_fuse = false;
   bool quiet = false;

@@ -193,16 +193,15 @@ Json to_json(const ProgramReport& report, const std::string& path) {
 
 Result<ExitCode> inspect(const Options& options, const GlobalOptions& globals) {
   const std::string path = program_path(options.model).string();
-  SCONCE_TRY(auto file, webgpu::MappedFile::open(path));
-  SCONCE_TRY(program::Program program, program::read_program(*file));
+  SCONCE_TRY(webgpu::ProgramFiles files, webgpu::open_program(path, globals.data));
   runtime::ModelOptions model_options;
   model_options.fuse = !globals.no_fuse;
   if (!globals.device.empty()) {
     SCONCE_TRY(Device device, open_device(globals));
     model_options.capabilities = device.gpu()->capabilities();
   }
-  SCONCE_TRY(ProgramReport report, report_on(program, model_options));
-  report.file_bytes = file->size();
+  SCONCE_TRY(ProgramReport report, report_on(files.program, model_options));
+  for (const auto& source : files.sources) report.file_bytes += source->size();
   if (options.json)
     print_json(to_json(report, path));
   else

@@ -27,6 +27,10 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
       ->type_name("SELECTOR");
   app.add_flag("--fast", globals.fast,
                "Turn WebGPU's checks off: faster, but a defect inside the GPU API may end the process");
+  app.add_option("--data", globals.data, "A .ptd file with constants of the program; may be given several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--no-fuse", globals.no_fuse, "Run the program's operators one by one, without fusing them");
   app.add_flag("--quiet", globals.quiet, "Print nothing on stderr except errors");
 }

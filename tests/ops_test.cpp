@@ -8,16 +8,14 @@
 #include <random>
 
 #include "graph/build.h"
-#include "io/files.h"
 #include "ops/contract.h"
-#include "program/reader.h"
 #include "runtime/model.h"
 #include "sconce/model.h"
 #include "support/capability_sets.h"
 #include "support/case_file.h"
 #include "support/devices.h"
 #include "support/dry_session.h"
-#include "support/memory_source.h"
+#include "webgpu/mapped_file.h"
 
 namespace sconce {
 namespace {
@@ -62,7 +60,7 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
   void load(Features features) {
     Device* device = test::device(features);
     ASSERT_NE(device, nullptr);
-    auto model = Model::load(*device, file_.program, {.warm_up = false});
+    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .warm_up = false});
     ASSERT_EQ(model.has_value(), file_.loads) << (model ? "" : model.error().to_string());
     if (model) {
       model_ = *std::move(model);
@@ -133,10 +131,9 @@ TEST_P(OperatorCase, InFreshSessionsOfAPlainDevice) {
   run_fresh(Features::plain);
 }
 
-Result<program::Program> read_program(const std::filesystem::path& path) {
-  SCONCE_TRY(std::vector<std::byte> bytes, io::read_file(path));
-  test::MemorySource source(std::move(bytes));
-  return program::read_program(source);
+Result<program::Program> read_program(const CaseFile& file) {
+  SCONCE_TRY(webgpu::ProgramFiles files, webgpu::open_program(file.program.string(), file.data_files));
+  return std::move(files.program);
 }
 
 // Small limits make some programs impossible: then loading or the run says which number is too large.
@@ -169,7 +166,7 @@ void plan_all_runs(const program::Program& program, const CaseFile& file, const 
 
 TEST_P(OperatorCase, IsPlannedForEveryDevice) {
   if (!file_.loads) return;
-  auto program = read_program(GetParam());
+  auto program = read_program(file_);
   ASSERT_TRUE(program) << program.error().to_string();
   for (const test::CapabilitySet& set : test::all_capability_sets()) {
     SCOPED_TRACE(set.name);
@@ -209,7 +206,9 @@ TEST(OperatorCases, CoverTheCatalogue) {
   std::map<std::string, int> cases;
   for (const ops::OperatorInfo& op : ops::catalog()) cases[std::string(op.name)] = 0;
   for (const auto& path : test::find_cases(test::Cases::committed)) {
-    auto program = read_program(path);
+    auto file = test::read_case(path);
+    ASSERT_TRUE(file) << file.error().to_string();
+    auto program = read_program(*file);
     ASSERT_TRUE(program) << program.error().to_string();
     auto graph = graph::build_graph(*program, "forward");
     if (!graph) continue;  // a case of which loading must fail

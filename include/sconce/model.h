@@ -45,6 +45,8 @@ struct LoadProgress {
 struct LoadOptions {
   // Called now and then while loading; returning false cancels it (ErrorCode::cancelled).
   std::function<bool(const LoadProgress&)> progress;
+  // The .ptd files with constants that the exporter put outside of the .pte file, in any order.
+  std::vector<std::string> data_files;
   // false turns graph rewrites off; answers agree within tolerance.
   bool fuse = true;
   // Make pipelines for a list of probe shapes now rather than when a run first needs them.

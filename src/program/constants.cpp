@@ -42,10 +42,10 @@ Constant constant_at(Range range, uint64_t size) {
 Result<Constant> find_named(const NamedData& named_data, std::string_view key, uint64_t size) {
   auto found = named_data.find(key);
   if (found == named_data.end())
-    return fail(
-        ErrorCode::not_found,
-        "The program refers to data named '{}', which is in no file that was given; pass the program's .ptd file.",
-        key);
+    return fail(ErrorCode::not_found,
+                "The program refers to data named '{}', which is in no file that was given; pass the program's .ptd "
+                "file (LoadOptions::data_files, --data).",
+                key);
   const Range& range = found->second.range;
   if (size > range.size)
     return fail(ErrorCode::corrupt_file, "The data named '{}' has {} bytes, but its tensor has {}.", key, range.size,

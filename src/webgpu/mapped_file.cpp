@@ -55,4 +55,16 @@ Result<std::span<const std::byte>> MappedFile::read(uint64_t offset, uint64_t si
   return bytes_.subspan(offset, size);
 }
 
+Result<ProgramFiles> open_program(const std::string& path, std::span<const std::string> data_files) {
+  ProgramFiles files;
+  SCONCE_TRY(files.sources.emplace_back(), MappedFile::open(path));
+  for (const std::string& data : data_files) {
+    SCONCE_TRY(files.sources.emplace_back(), MappedFile::open(data));
+  }
+  std::vector<program::ByteSource*> sources;
+  for (const auto& source : files.sources) sources.push_back(source.get());
+  SCONCE_TRY(files.program, program::read_program(sources));
+  return files;
+}
+
 }  // namespace sconce::webgpu

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "program/program.h"
 #include "program/reader.h"
 
 namespace sconce::webgpu {
@@ -27,5 +28,15 @@ class MappedFile final : public program::ByteSource {
 
   std::span<const std::byte> bytes_;
 };
+
+// A program on disk.
+struct ProgramFiles {
+  std::vector<std::unique_ptr<program::ByteSource>> sources;  // the .pte file, then the .ptd files
+  program::Program program;
+};
+
+// Maps the files and reads the program; its weights are not touched. Errors: those of MappedFile::open and of the
+// reader.
+Result<ProgramFiles> open_program(const std::string& path, std::span<const std::string> data_files);
 
 }  // namespace sconce::webgpu

@@ -1,4 +1,4 @@
-// sconce::Model: pumps runtime::Model, whose weights come from a memory-mapped file.
+// sconce::Model: pumps runtime::Model, whose weights come from memory-mapped files.
 #include "sconce/model.h"
 
 #include "base/math.h"
@@ -29,7 +29,7 @@ Result<void> report(const LoadOptions& options, const LoadProgress& progress) {
               progress.stage);
 }
 
-// Uploads what the load Step names, straight from the mapped file.
+// Uploads what the load Step names, straight from the mapped files.
 Result<void> upload_weights(Model::Impl& impl, const LoadOptions& options) {
   uint64_t total = 0, done = 0;
   for (const record::Command& command : impl.model->load_step().commands)
@@ -48,13 +48,12 @@ Result<void> upload_weights(Model::Impl& impl, const LoadOptions& options) {
 }  // namespace
 
 Result<Model> Model::load(Device& device, const std::string& path, const LoadOptions& options) {
-  SCONCE_TRY(auto file, webgpu::MappedFile::open(path));
-  SCONCE_TRY(program::Program program, program::read_program(*file));
+  SCONCE_TRY(webgpu::ProgramFiles files, webgpu::open_program(path, options.data_files));
   runtime::ModelOptions model_options{device.gpu()->capabilities(), options.fuse};
-  SCONCE_TRY(auto model, runtime::Model::create(program, model_options));
+  SCONCE_TRY(auto model, runtime::Model::create(files.program, model_options));
 
   auto impl = std::make_shared<Impl>(device.gpu(), std::move(model), options);
-  impl->sources.push_back(std::move(file));
+  impl->sources = std::move(files.sources);
   for (const auto& [name, method] : impl->model->methods()) impl->methods.push_back(describe(method.graph));
   // Pipelines compile while weights upload.
   SCONCE_DO(impl->replayer.start(impl->model->tables()));

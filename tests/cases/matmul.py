@@ -76,6 +76,24 @@ LINEARS = [
 ]
 
 
+class Scaled(torch.nn.Module):
+    """A linear, and a product with a vector."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = Linear(20, 24, True)
+        self.register_buffer("scale", torch.linspace(0.5, 2, 24))
+
+    def forward(self, x):
+        return self.linear(x) * self.scale
+
+
+LINEARS += [
+    Case(name, Scaled, lambda m: (noise(m, 20),), {"m": 37}, (37, 5, 1, 0, 37), external=True, delegate=delegate)
+    for name, delegate in (("data_file", True), ("data_file_of_kernel_calls", False))
+]
+
+
 def product(name, function, a, b, bounds, live):
     return Case(name, fn(function), lambda *d: (noise(*a(*d)), noise(*b(*d), seed=1)), bounds, live)
 

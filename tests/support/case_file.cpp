@@ -54,6 +54,9 @@ Result<CaseFile> read_case(const fs::path& program) {
   CaseFile file;
   file.name = case_name(program);
   file.program = program;
+  for (fs::path data;
+       fs::exists(data = fs::path(program).replace_extension(fmt::format("{}.ptd", file.data_files.size())));)
+    file.data_files.push_back(data.string());
   file.tolerance = {std::stod(metadata["atol"]), std::stod(metadata["rtol"])};
   file.stateful = metadata["stateful"] == "true";
   file.loads = metadata["loads"] == "true";

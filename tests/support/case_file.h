@@ -19,6 +19,7 @@ struct CaseRun {
 struct CaseFile {
   std::string name;  // "elementwise/abs"
   std::filesystem::path program;
+  std::vector<std::string> data_files;  // .ptd files with constants of the program
   Tolerance tolerance;
   bool stateful = false;  // the runs depend on each other
   bool loads = true;      // false: loading it must give an error

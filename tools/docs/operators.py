@@ -37,7 +37,8 @@ def ask(*command):
 
 def operators_of(sconce, program):
     """The operators that the program runs, by their names in the catalogue."""
-    methods = json.loads(ask(sconce, "inspect", program, "--json"))["methods"]
+    data = [word for path in program.parent.glob(f"{program.stem}.*.ptd") for word in ("--data", path)]
+    methods = json.loads(ask(sconce, "inspect", program, "--json", *data))["methods"]
     return {operator for method in methods for operator in method["operators"]}
 
 
