@@ -104,8 +104,9 @@ TEST(Q4Packing, TakesSixteenBytesForEachStartedBlockOfARow) {
   const PackingInfo& info = packing_info(Packing::q4_blocks);
   EXPECT_EQ(info.packed_bytes({70, 32}, Dtype::u8, 70), 70u * 32);
   EXPECT_EQ(info.packed_bytes({70, 36}, Dtype::u8, 10), 10u * 48);
+  const record::Capabilities capabilities;
   NodePlan plan;
-  plan.begin(nullptr, nullptr, {});
+  plan.begin(nullptr, nullptr, capabilities);
   const Shape shape = {70, 36};
   ASSERT_TRUE(info.pack({shape, {}, {}, 5, 20, 70}, plan));
   EXPECT_EQ(plan.commands()[0].grid[0], 1u);  // 20 rows of 3 blocks
