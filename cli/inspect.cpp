@@ -92,12 +92,13 @@ MethodReport report_on(const planner::Method& method) {
 }
 
 // A program that cannot run is still worth looking at: the graphs alone tell which operators it wants.
-Result<void> report_without_plans(const program::Program& program, ProgramReport& report) {
+Result<void> report_without_plans(const program::Program& program, const runtime::ModelOptions& options,
+                                  ProgramReport& report) {
   for (const auto& [name, values] : program::metadata(program)) report.metadata[name];
   for (const program::Method& method : program.methods) {
     if (report.metadata.contains(method.name)) continue;
     SCONCE_TRY(graph::Graph graph, graph::build_graph(program, method.name));
-    passes::remove_dead_nodes(graph);
+    passes::rewrite(graph, {.fuse = options.fuse});
     report.methods.push_back(report_on(graph));
   }
   return {};
@@ -108,7 +109,7 @@ Result<ProgramReport> report_on(const program::Program& program, const runtime::
   auto model = runtime::Model::create(program, options);
   if (!model) {
     report.problem = model.error().to_string();
-    SCONCE_DO(report_without_plans(program, report));
+    SCONCE_DO(report_without_plans(program, options, report));
     return report;
   }
   report.metadata = (*model)->metadata();

@@ -29,4 +29,11 @@ void remove_dead_nodes(graph::Graph& graph) {
   std::erase_if(graph.nodes, [&](const graph::Node&) { return !keep[n++]; });
 }
 
+void rewrite(graph::Graph& graph, const Options& options) {
+  remove_dead_nodes(graph);
+  if (!options.fuse) return;
+  fold_views(graph);
+  remove_dead_nodes(graph);
+}
+
 }  // namespace sconce::passes

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Model>> Model::create(const program::Program& program, co
   for (const program::Method& method : program.methods) {
     if (model->metadata_.contains(method.name)) continue;
     SCONCE_TRY(graph::Graph graph, graph::build_graph(program, method.name));
-    passes::remove_dead_nodes(graph);
+    passes::rewrite(graph, {.fuse = options.fuse});
     SCONCE_TRY(planner::Method prepared,
                planner::prepare_method(std::move(graph), options.capabilities, model->constants_));
     model->methods_.emplace(method.name, std::move(prepared));
