@@ -84,6 +84,76 @@ TEST(Generation, StopsForEachReason) {
   EXPECT_FALSE(generation.next());
 }
 
+// Feeds of one token each, their results read late.
+std::vector<int32_t> ring_with(uint32_t slot, int32_t token) {
+  std::vector<int32_t> ring(kRingTokens, 1);
+  ring[slot] = token;
+  return ring;
+}
+
+TEST(Generation, RunsStepsAheadOfTheHost) {
+  Generation generation(8, 16, {.steps_ahead = 3});
+  ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2}, {.end_tokens = {7}}));
+  std::vector<Generation::Feed> feeds;
+  while (auto feed = generation.next()) feeds.push_back(*feed);
+  ASSERT_EQ(feeds.size(), 3u);
+  EXPECT_EQ(feeds[0].count, 2u);
+  EXPECT_EQ(feeds[1].position, 2u);
+  EXPECT_TRUE(feeds[1].tokens.empty()) << "the host does not know it yet";
+  EXPECT_EQ(feeds[2].position, 3u);
+  EXPECT_EQ(**generation.accept(ring_with(feeds[0].slot, 5), 0), 5);
+  EXPECT_EQ(generation.next()->position, 4u);
+  // The second token ends the answer: the two steps beyond it are given up, and what they wrote is written again.
+  EXPECT_FALSE(*generation.accept(ring_with(feeds[1].slot, 7), 0));
+  EXPECT_EQ(generation.stop_reason(), StopReason::end_token);
+  EXPECT_EQ(generation.under_way(), 0u);
+  ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2, 5, 4}, {}));
+  EXPECT_EQ(generation.next()->position, 3u);
+}
+
+TEST(Generation, StaysWithinTheLimitsWhenAhead) {
+  Generation generation(8, 4, {.steps_ahead = 4});
+  ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2}, {}));
+  for (size_t position : {0, 2, 3}) EXPECT_EQ(generation.next()->position, position);
+  EXPECT_FALSE(generation.next()) << "the cache is full";
+  EXPECT_EQ(generation.stop_reason(), StopReason::none) << "three tokens are still to come";
+  for (uint32_t slot = 0; slot < 3; ++slot) EXPECT_EQ(**generation.accept(ring_with(slot, 3), 0), 3);
+  EXPECT_FALSE(generation.next());
+  EXPECT_EQ(generation.stop_reason(), StopReason::length);
+
+  ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2}, {.max_new_tokens = 2}));
+  EXPECT_TRUE(generation.next());
+  EXPECT_TRUE(generation.next());
+  EXPECT_FALSE(generation.next()) << "a third token is not wanted";
+}
+
+TEST(Generation, DoesNotCountOnFeedsThatWereGivenUp) {
+  Generation generation(4, 64, {.steps_ahead = 2});
+  const std::vector<int32_t> prompt(12, 1);
+  ASSERT_TRUE(generation.begin(prompt, {}));
+  generation.next();
+  ASSERT_TRUE(generation.accept(ring_with(0, 0), 0));
+  generation.next();
+  generation.next();
+  generation.withdraw();
+  EXPECT_EQ(generation.next()->position, 8u) << "the feed that was not submitted comes again";
+  generation.cancel();
+  ASSERT_TRUE(generation.begin(prompt, {}));
+  EXPECT_EQ(generation.next()->position, 4u) << "the cancelled feeds run again";
+}
+
+TEST(Generation, SizesTheFeedsOfAPromptByTheirTime) {
+  Generation generation(256, 1024, {.first_chunk = 16, .chunk_seconds = 0.4});
+  ASSERT_TRUE(generation.begin(std::vector<int32_t>(400, 1), {}));
+  EXPECT_EQ(generation.next()->count, 16u);
+  ASSERT_TRUE(generation.accept(ring_with(0, 0), 0.2));
+  EXPECT_EQ(generation.next()->count, 32u);
+  ASSERT_TRUE(generation.accept(ring_with(0, 0), 1.0));
+  EXPECT_EQ(generation.next()->count, 8u);
+  ASSERT_TRUE(generation.accept(ring_with(0, 0), 0.001));
+  EXPECT_EQ(generation.next()->count, 32u) << "at most four times the last one";
+}
+
 TEST(Generation, RefusesPromptsThatDoNotFitAndLosesNothing) {
   Generation generation(8, 4);
   ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2}, {}));
@@ -101,17 +171,17 @@ TEST(Generation, SaysWhenNoLogitIsANumber) {
 }
 
 TEST(Sampler, TakesTheFirstOfEqualLogitsWhenGreedy) {
-  Sampler sampler({});
-  EXPECT_EQ(sampler.sample(std::vector<float>{1, 3, 3, 2}, 0), 1);
-  EXPECT_EQ(sampler.sample(std::vector<float>{std::nanf(""), 1}, 0), 1);
+  Sampler sampler;
+  EXPECT_EQ(sampler.sample(std::vector<float>{1, 3, 3, 2}, {}), 1);
+  EXPECT_EQ(sampler.sample(std::vector<float>{std::nanf(""), 1}, {}), 1);
 }
 
 // How often each of four tokens is chosen in 4,000 draws.
 std::vector<int> histogram(const SamplingOptions& options) {
-  Sampler sampler(options);
+  Sampler sampler;
   const std::vector<float> logits = {std::log(0.4f), std::log(0.3f), std::log(0.2f), std::log(0.1f)};
   std::vector<int> counts(4);
-  for (uint64_t i = 0; i < 4000; ++i) ++counts[static_cast<size_t>(sampler.sample(logits, i))];
+  for (uint64_t i = 0; i < 4000; ++i) ++counts[static_cast<size_t>(sampler.sample(logits, sampling_words(options, i)))];
   return counts;
 }
 

@@ -7,9 +7,13 @@
 //     if (!*token) break;          // complete: stop_reason() says why
 //     print(**token);
 //   }
+//
+// Tokens are chosen on the GPU, and on a GPU the next steps are submitted before a token is read, so that nothing waits
+// for the host. On a software adapter one step runs at a time, and a prompt runs in pieces of about half a second.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,15 +30,16 @@ struct GenerationTimes {
   size_t prefilled_tokens = 0;  // of them, those that had to be run
   size_t new_tokens = 0;
   double first_token_s = 0;  // from begin() to the first token
-  double prefill_s = 0;      // in runs of the prompt
-  double decode_s = 0;       // in runs of one new token each
-  size_t decode_steps = 0;
+  double prefill_s = 0;      // from begin() until the prompt has run
+  double decode_s = 0;       // from then to the last token
+  size_t decode_steps = 0;   // tokens after the first one
 };
 
 class Generator {
  public:
   // Errors: not_found for the method; unsupported when its inputs and outputs are not those of a language model.
-  static Result<Generator> create(const Model& model, std::string_view method = "forward");
+  static Result<Generator> create(const Model& model, std::string_view method = "forward",
+                                  const SessionOptions& options = {});
 
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;
@@ -47,9 +52,11 @@ class Generator {
   // Starts the answer to `tokens`, the whole conversation so far. The part that the cache already holds is not run
   // again, so a chat prefills only what is new. A prompt longer than the context is an error and changes nothing.
   Result<void> begin(std::span<const int32_t> tokens, const GenerationOptions& options);
-  // The next token, or nothing when the answer is complete. Blocks for one run of the model (the first call for as many
-  // as the prompt needs).
-  Result<std::optional<int32_t>> next();
+  // The next token, or nothing when the answer is complete. Blocks until the token is there; the first call for as many
+  // runs as the prompt needs. `go_on`, if given, is asked after each run; false cancels.
+  Result<std::optional<int32_t>> next(const std::function<bool()>& go_on = {});
+  // The logits that the last token was chosen from, with GenerationOptions::read_logits.
+  std::span<const float> logits() const;
   // Ends the answer after the current token; next() then gives nothing. May be called between calls of next().
   void cancel();
   // Empties the cache and mends a session that a device error broke.
@@ -57,6 +64,7 @@ class Generator {
 
   StopReason stop_reason() const;
   GenerationTimes times() const;
+  // For statistics and profiles: its method takes more inputs than the model's, since it chooses tokens too.
   Session& session();
 
  private:

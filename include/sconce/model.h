@@ -77,6 +77,7 @@ class Model {
   explicit Model(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
   friend class Session;
+  friend class Generator;
 };
 
 struct RunStatistics {
@@ -138,6 +139,7 @@ class Session {
  private:
   explicit Session(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;
+  friend class Generator;
 };
 
 }  // namespace sconce

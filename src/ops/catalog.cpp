@@ -11,6 +11,7 @@
 #include "ops/norm/norm.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rope/rope.h"
+#include "ops/sampling/sampling.h"
 #include "ops/symint/symint.h"
 
 namespace sconce::ops {
@@ -203,6 +204,9 @@ constexpr OperatorInfo kOperators[] = {
     {"et_vk.apply_rotary_emb.default", plan_apply_rotary_emb, {}},
     {"et_vk.apply_rotary_emb_hf.default", plan_apply_rotary_emb_hf, {}},
     {"et_vk.apply_rotary_emb_interleaved.default", plan_apply_rotary_emb_interleaved, {}},
+
+    // sampling: appended to a language model's graph by runtime/generation_method.h
+    {"sconce.sample", plan_sample, {.writes = {2, -1}}},
 
     // SymInts
     {"add", plan_symint<SymIntOp::add>, kOnHost},

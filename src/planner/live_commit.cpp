@@ -40,7 +40,8 @@ bool LivePlanner::can_patch() const {
 void LivePlanner::write_inputs(record::Step& step) {
   uint64_t offset = 0;
   size_t at = 0;
-  for (ValueId value : method_.graph.inputs) {
+  for (size_t i = 0; i < method_.graph.inputs.size(); ++i) {
+    const ValueId value = method_.graph.inputs[i];
     const graph::TensorValue* tensor = method_.graph.tensor(value);
     if (!tensor) continue;
     if (step.commands.size() == at) step.commands.emplace_back();
@@ -49,7 +50,8 @@ void LivePlanner::write_inputs(record::Step& step) {
     write.kind = record::CommandKind::write;
     write.to = value_buffer_[value];
     write.from_offset = offset;
-    write.size = round_up(live_.shapes[value].numel() * std::min<uint64_t>(size_of(tensor->dtype), 4), 4);
+    if (!input_on_device_[i])
+      write.size = round_up(live_.shapes[value].numel() * std::min<uint64_t>(size_of(tensor->dtype), 4), 4);
     note_uses(step, at++, {record::Use{value, write.size}});
     offset += round_up(write.size, 16);
   }

@@ -20,6 +20,7 @@ LivePlanner::LivePlanner(const Method& method, std::span<const PackedPart> const
   nodes_.resize(method.graph.nodes.size());
   dirty_.resize(div_ceil(nodes_.size(), 64) + 1);
   input_integers_.resize(method.graph.inputs.size());
+  input_on_device_.resize(method.graph.inputs.size());
   readers_of_input_.resize(method.graph.inputs.size());
   add_buffers(constants);
 }
@@ -85,6 +86,7 @@ Result<void> LivePlanner::begin(std::span<const Input> inputs) {
   for (NodeId n : waiting_) mark(n);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ValueId value = method_.graph.inputs[i];
+    input_on_device_[i] = inputs[i].on_device;
     if (method_.graph.tensor(value)) {
       set_shape(value, inputs[i].shape);
     } else {

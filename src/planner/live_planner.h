@@ -23,6 +23,7 @@ struct Input {
   Shape shape;
   int64_t symint = 0;
   std::vector<int64_t> integers;  // contents, if it is an integer tensor: SymInts may come from them
+  bool on_device = false;         // a state that an earlier run wrote: nothing comes from the host
 };
 
 class LivePlanner final : public ops::ConstantProvider {
@@ -117,6 +118,7 @@ class LivePlanner final : public ops::ConstantProvider {
   std::vector<NodeState> nodes_;
   std::vector<Scratch> scratch_;
   std::vector<std::vector<int64_t>> input_integers_;  // of each graph input
+  std::vector<uint8_t> input_on_device_;              // of each graph input, in the run in progress
 
   // What the run in progress took the place of, for roll_back.
   std::vector<ShapeChange> shape_changes_;

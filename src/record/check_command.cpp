@@ -129,7 +129,7 @@ Result<void> CheckExecutor::check_transfer(const Step& step, const Command& comm
   SCONCE_DO(check_range(command.to, command.to_offset, round_up(size, 4)));
   const BufferUse to = tables_->buffers[command.to].use;
   const bool allowed = is_upload                            ? kind_ == StepKind::load
-                       : command.kind == CommandKind::write ? to == BufferUse::activation && kind_ == StepKind::run
+                       : command.kind == CommandKind::write ? kind_ == StepKind::run  // an input, or one that is kept
                                                             : true;
   if (!allowed || !may_touch(to, kind_, Access::write))
     return fail(ErrorCode::internal, "A {} Step must not {} to buffer {}.", name_of(kind_), name_of(command.kind),

@@ -26,6 +26,7 @@ class Model {
   const std::map<std::string, planner::Method, std::less<>>& methods() const { return methods_; }
   const std::map<std::string, std::vector<int64_t>>& metadata() const { return metadata_; }
   std::span<const planner::PackedPart> constants() const { return constants_.parts(); }
+  const planner::ConstantTable& constant_table() const { return constants_; }
   uint64_t constant_bytes() const { return constants_.total_bytes(); }
 
   record::Tables& tables() { return tables_; }

@@ -20,7 +20,7 @@ uint64_t live_bytes(const TensorValue& tensor, const Shape& shape) {
 }  // namespace
 
 Session::Session(const Model& model, const planner::Method& method)
-    : model_(model), planner_(method, model.constants(), tables_) {}
+    : model_(model), planner_(method, model.constants(), tables_), wanted_(method.graph.outputs.size(), 1) {}
 
 record::Step Session::reset() {
   broken_.reset();
@@ -76,6 +76,7 @@ Result<void> Session::read_inputs(std::span<const TensorView> inputs) {
     const TensorValue* tensor = graph.tensor(graph.inputs[i]);
     inputs_[i].shape = inputs[i].shape;
     inputs_[i].integers.clear();
+    inputs_[i].on_device = tensor && tensor->is_state && inputs[i].bytes.empty();
     auto within = [&](Error error) { return std::unexpected(std::move(error).within(fmt::format("input {}", i))); };
     if (!tensor) {
       auto value = integers_of(inputs[i]);
@@ -86,6 +87,7 @@ Result<void> Session::read_inputs(std::span<const TensorView> inputs) {
       continue;
     }
     SCONCE_DO(planner_.check_input(i, inputs_[i]));  // before memory is taken for a shape that is out of bounds
+    if (inputs_[i].on_device) continue;
     const uint64_t bytes = live_bytes(*tensor, inputs[i].shape);
     host_bytes_.resize(std::max<size_t>(host_bytes_.size(), total + round_up(bytes, 16)));
     auto converted = to_device(inputs[i], tensor->dtype, std::span(host_bytes_).subspan(total, bytes));
@@ -124,9 +126,10 @@ record::Step& Session::commit() {
 }
 
 void Session::add_output_read_backs(record::Phase& phase) {
-  for (ValueId output : method().graph.outputs) {
+  for (size_t i = 0; i < wanted_.size(); ++i) {
+    const ValueId output = method().graph.outputs[i];
     const TensorValue* tensor = method().graph.tensor(output);
-    if (!tensor) continue;
+    if (!tensor || !wanted_[i]) continue;
     phase.read_backs.push_back({planner_.buffer(output), round_up(live_bytes(*tensor, planner_.shape(output)), 4),
                                 method().layout.root[output]});
   }
@@ -173,7 +176,9 @@ std::vector<Tensor> Session::take_outputs(std::span<const std::span<const std::b
   size_t next = 0;
   for (size_t i = 0; i < method().graph.outputs.size(); ++i) {
     const ValueId output = method().graph.outputs[i];
-    if (method().graph.tensor(output)) {
+    if (!wanted_[i]) {
+      outputs.emplace_back();
+    } else if (method().graph.tensor(output)) {
       outputs.push_back(to_host(bytes[next++], method().graph.output_dtypes[i], planner_.shape(output)));
     } else {
       outputs.push_back(Tensor::of<int64_t>({}, {planner_.symint(output)}));

@@ -34,7 +34,13 @@ class Session {
   record::Step reset();
   record::Step warm_up() { return planner_.warm_up(); }
 
+  // An input without bytes keeps what an earlier run left in it: only where the input is a state.
   Result<void> start(std::span<const TensorView> inputs);
+  // Whether the driver brings output i back after a run; all of them unless told otherwise.
+  void read_output(size_t i, bool wanted) { wanted_[i] = wanted; }
+  // Between start and finish_phase: the phase is the run's last. Then the next run may start before this one is
+  // finished, for a driver that takes the read-backs itself.
+  bool in_last_phase() const { return !waits_for_; }
   void abandon();
   record::Step& commit();
   size_t phase() const { return phase_; }  // that the driver submits after commit()
@@ -60,6 +66,7 @@ class Session {
   record::Step step_;
   size_t phase_ = 0;
   std::vector<planner::Input> inputs_;
+  std::vector<uint8_t> wanted_;  // of each output
   std::vector<std::byte> host_bytes_;        // the inputs as the device holds them
   std::optional<graph::ValueId> waits_for_;  // the tensor that the next phase needs
   std::optional<Error> broken_;

@@ -1,111 +1,8 @@
 // sconce::Session: pumps runtime::Session through the replayer.
-#include <chrono>
-
 #include "base/error.h"
-#include "kernels.h"
-#include "record/check.h"
-#include "runtime/session.h"
-#include "webgpu/model_impl.h"
+#include "webgpu/session_impl.h"
 
 namespace sconce {
-namespace {
-
-class PendingRun;
-
-double microseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
-}
-
-}  // namespace
-
-struct Session::Impl {
-  Impl(const std::shared_ptr<Model::Impl>& from, const planner::Method& method, const SessionOptions& options)
-      : model(from),
-        session(*from->model, method),
-        replayer(from->gpu, {options.poison, options.profile}, &from->replayer) {
-    if (!options.poison) return;
-    checker.emplace(from->gpu->capabilities(), kernels::all(), &method.graph);
-    session.record_uses();
-  }
-
-  // Runs a Step that is not part of a run: reset, warm-up.
-  Result<void> run_aside(record::Step step) {
-    SCONCE_DO(replayer.prepare(session.tables()));
-    SCONCE_DO(check(step, record::StepKind::setup, 0));
-    SCONCE_TRY(auto nothing, replayer.submit(step, 0));
-    (void)nothing;
-    return {};
-  }
-
-  Result<void> start(std::span<const TensorView> inputs) {
-    SCONCE_CHECK(!in_flight, "A run of this session is pending; wait for it or cancel it before starting another.");
-    SCONCE_DO(model->gpu->check());
-    replan_us = 0;
-    const auto begin = std::chrono::steady_clock::now();
-    SCONCE_DO(session.start(inputs));
-    replan_us += microseconds_since(begin);
-    return submit_phase();
-  }
-
-  Result<void> submit_phase() {
-    if (auto prepared = replayer.prepare(session.tables()); !prepared) {
-      session.abandon();
-      return prepared;
-    }
-    const auto begin = std::chrono::steady_clock::now();
-    record::Step& step = session.commit();
-    replan_us += microseconds_since(begin);
-    // The commit may have grown the parameter buffer.
-    auto prepared = replayer.prepare(session.tables());
-    if (prepared) prepared = check(step, record::StepKind::run, session.phase());
-    auto submitted = prepared ? replayer.submit(step, session.phase()) : std::unexpected(prepared.error());
-    if (!submitted) {
-      session.fail(submitted.error());
-      return std::unexpected(std::move(submitted).error());
-    }
-    reads = *std::move(submitted);
-    in_flight = true;
-    return {};
-  }
-
-  // After the phase's bytes have arrived: outputs, or nothing when another phase has been submitted.
-  Result<std::optional<std::vector<Tensor>>> finish_phase() {
-    in_flight = false;
-    if (auto healthy = model->gpu->check(); !healthy) return broken(std::move(healthy).error());
-    std::vector<std::span<const std::byte>> bytes;
-    for (size_t i = 0; i < reads.count(); ++i) bytes.push_back(reads.bytes(i));
-    SCONCE_TRY(auto outputs, session.finish_phase(bytes));
-    if (!outputs) SCONCE_DO(submit_phase());
-    return outputs;
-  }
-
-  Result<void> check(const record::Step& step, record::StepKind kind, size_t phase) {
-    if (!checker) return {};
-    return checker->check(session.tables(), step, kind, phase);
-  }
-
-  std::unexpected<Error> broken(Error error) {
-    in_flight = false;
-    session.fail(error);
-    return std::unexpected(std::move(error));
-  }
-
-  void cancel() {
-    if (!in_flight) return;
-    in_flight = false;
-    reads = {};
-    session.cancel();
-  }
-
-  std::shared_ptr<Model::Impl> model;
-  runtime::Session session;
-  webgpu::Replayer replayer;
-  std::optional<record::CheckExecutor> checker;  // with SessionOptions::poison
-  webgpu::PendingRead reads;
-  bool in_flight = false;
-  double replan_us = 0;
-};
-
 namespace {
 
 class PendingRun final : public Pending<std::vector<Tensor>>::Source {
@@ -146,11 +43,19 @@ Result<Session> Session::create(const Model& model, std::string_view method, con
   if (!prepared)
     return sconce::fail(ErrorCode::not_found, "The model has no method {}; `sconce inspect` lists those it has.",
                         method);
-  auto impl = std::make_shared<Impl>(model.impl_, *prepared, options);
-  if (impl->model->warm_up) SCONCE_DO(impl->run_aside(impl->session.warm_up()));
-  SCONCE_DO(impl->run_aside(impl->session.reset()));
-  SCONCE_DO(impl->model->gpu->check());
+  // The model keeps its methods alive.
+  SCONCE_TRY(auto impl, Impl::create(model.impl_, {model.impl_, prepared}, options));
   return Session(std::move(impl));
+}
+
+Result<std::shared_ptr<Session::Impl>> Session::Impl::create(std::shared_ptr<Model::Impl> model,
+                                                             std::shared_ptr<const planner::Method> method,
+                                                             const SessionOptions& options) {
+  auto impl = std::make_shared<Impl>(model, std::move(method), options);
+  if (model->warm_up) SCONCE_DO(impl->run_aside(impl->session.warm_up()));
+  SCONCE_DO(impl->run_aside(impl->session.reset()));
+  SCONCE_DO(model->gpu->check());
+  return impl;
 }
 
 Session::Session(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
