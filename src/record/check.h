@@ -76,6 +76,7 @@ class CheckExecutor {
   Result<void> check_params_slot(const Step& step, const Command& command, const KernelInfo& kernel) const;
   Result<void> check_bindings(const BindGroup& group, const KernelInfo& kernel, const Uses& uses) const;
   Result<void> check_transfer(const Step& step, const Command& command, const Uses& uses);
+  bool may_hold_input(BufferUse use, uint32_t value) const;
   Result<void> read(const Region& region) const;
   Result<void> write(const Region& region);
   Result<void> check_range(uint32_t buffer, uint64_t offset, uint64_t size) const;

@@ -129,7 +129,7 @@ Result<void> CheckExecutor::check_transfer(const Step& step, const Command& comm
   SCONCE_DO(check_range(command.to, command.to_offset, round_up(size, 4)));
   const BufferUse to = tables_->buffers[command.to].use;
   const bool allowed = is_upload                            ? kind_ == StepKind::load
-                       : command.kind == CommandKind::write ? kind_ == StepKind::run  // an input, or one that is kept
+                       : command.kind == CommandKind::write ? kind_ == StepKind::run && may_hold_input(to, uses[0].value)
                                                             : true;
   if (!allowed || !may_touch(to, kind_, Access::write))
     return fail(ErrorCode::internal, "A {} Step must not {} to buffer {}.", name_of(kind_), name_of(command.kind),
@@ -151,6 +151,12 @@ Result<void> CheckExecutor::check_transfer(const Step& step, const Command& comm
   }
   const Use& use = uses[command.kind == CommandKind::copy ? 1 : 0];
   return write({command.to, command.to_offset, end, use.value, command.node});
+}
+
+// Inputs lie in activations, but for those that a run may leave as an earlier one wrote them.
+bool CheckExecutor::may_hold_input(BufferUse use, uint32_t value) const {
+  if (use == BufferUse::activation) return true;
+  return use == BufferUse::state && graph_ && std::ranges::find(graph_->inputs, value) != graph_->inputs.end();
 }
 
 // ---- contents ----
