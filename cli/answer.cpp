@@ -20,7 +20,7 @@ Result<Answer> answer(Generator& generator, const Tokenizer& tokenizer, std::spa
   SCONCE_DO(generator.begin(prompt, options));
   while (true) {
     if (interrupted() || stops.stopped()) generator.cancel();
-    SCONCE_TRY(std::optional<int32_t> token, generator.next());
+    SCONCE_TRY(std::optional<int32_t> token, generator.next([] { return !interrupted(); }));
     if (!token) break;
     // A model may have more logits than its tokenizer has tokens; those that pad the vocabulary have no text.
     if (static_cast<size_t>(*token) >= tokenizer.vocab_size()) continue;

@@ -134,7 +134,8 @@ record::Step LivePlanner::warm_up() {
     probe(extent, std::nullopt);
     for (size_t dim = 0; dim < Shape::kMaxRank; ++dim) probe(extent, dim);
   }
-  probe(INT64_MAX, std::nullopt);  // with the scratch that the largest probe needed
+  probe(INT64_MAX, std::nullopt, 1);  // SymInts may choose kernels too
+  probe(INT64_MAX, std::nullopt);     // with the scratch that the largest probe needed
   record::Step step;
   step.params.resize(record::kParamsBytes);
   step.dirty_params = {0, record::kParamsBytes};
@@ -159,11 +160,12 @@ record::Step LivePlanner::warm_up() {
 
 // Plans the inputs with every dim (or only one) cut to `extent`, and takes it back. Shapes that the model does not
 // allow fail quickly and leave nothing behind.
-void LivePlanner::probe(int64_t extent, std::optional<size_t> only_dim) {
+void LivePlanner::probe(int64_t extent, std::optional<size_t> only_dim, int64_t symint) {
   std::vector<Input> inputs;
   bool cut = extent == INT64_MAX && !only_dim;
   for (ValueId value : method_.graph.inputs) {
     Input input;
+    input.symint = symint;
     if (const graph::TensorValue* tensor = method_.graph.tensor(value)) {
       input.shape = tensor->bound;
       for (size_t d = 0; d < input.shape.rank(); ++d) {

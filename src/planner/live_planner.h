@@ -104,7 +104,7 @@ class LivePlanner final : public ops::ConstantProvider {
   void patch(record::Step& step);
   void append(record::Step& step);
   void finish_run();
-  void probe(int64_t extent, std::optional<size_t> only_dim);
+  void probe(int64_t extent, std::optional<size_t> only_dim, int64_t symint = 0);
 
   const Method& method_;
   record::Tables& tables_;

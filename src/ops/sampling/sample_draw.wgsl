@@ -7,7 +7,6 @@
 // One workgroup; a lane has `per_lane` chunks in a row.
 // use: logit_rank, wide
 // limits: workgroup_bytes = 4320
-// variant: ranked = false | true
 
 @group(0) @binding(0) var<storage, read> entries: array<u32>;
 @group(0) @binding(1) var<storage, read> counts: array<u32>;
@@ -23,6 +22,7 @@ struct Params {
   top_p: u32,  // in units of 2^-32; 0: all
   draw: u32,
   slot: u32,
+  ranked: u32,  // 1 or 0
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -52,7 +52,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     chosen_chunk = 0xffffffffu;
   }
   var cut = Cut(0u, 0u, 0u, 0u, vec2<u32>(0u));
-  if (ranked) {
+  if (params.ranked != 0u) {
     cut = find_cut(lane);
   }
 
@@ -105,7 +105,7 @@ fn main(@builtin(local_invocation_index) lane: u32) {
 }
 
 fn entry_count(chunk: u32) -> u32 {
-  if (ranked) {
+  if (params.ranked != 0u) {
     return counts[chunk];
   }
   return min(params.count - chunk * kLogitChunk, kLogitChunk);
@@ -113,7 +113,7 @@ fn entry_count(chunk: u32) -> u32 {
 
 fn entry(chunk: u32, j: u32) -> vec2<u32> {
   let at = chunk * kLogitChunk + j;
-  if (ranked) {
+  if (params.ranked != 0u) {
     return vec2<u32>(entries[2u * at], entries[2u * at + 1u]);
   }
   return vec2<u32>(entries[at], at);
@@ -124,7 +124,7 @@ fn mass_of(weight: u32, cut: u32) -> Mass {
 }
 
 fn mass_of_chunk(chunk: u32, cut: u32) -> Mass {
-  if (!ranked) {
+  if (params.ranked == 0u) {
     return Mass(vec2<u32>(counts[2u * chunk], counts[2u * chunk + 1u]), 0u);
   }
   var mass = Mass(vec2<u32>(0u), 0u);

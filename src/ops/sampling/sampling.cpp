@@ -91,7 +91,7 @@ Result<void> plan_sample(const Call& call, NodePlan& plan) {
                             .top_p = choice.top_p,
                             .draw = choice.draw,
                             .slot = choice.slot,
-                            .ranked = ranked};
+                            .ranked = ranked ? 1u : 0u};
   if (ranked) {
     draw.entries = plan.scratch(chunks * kChunk * 8);
     draw.counts = plan.scratch(chunks * 4);
