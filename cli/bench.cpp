@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "cli/bench_report.h"
 #include "cli/command.h"
 #include "cli/elements.h"
 #include "cli/load.h"
@@ -13,33 +14,19 @@
 namespace sconce::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string model, method = "forward";
-  std::vector<size_t> prefill = {37, 128};
-  size_t decode = 64, context = 128, repeat = 3, warmup = 1;
+  std::vector<size_t> prefill = {37, 128}, context = {128};
+  size_t decode = 64, repeat = 3;
+  std::optional<double> warm_up;
   bool json = false;
 };
 
-struct Report {
-  double load_s = 0;
-  double replan_us = 0;  // median over all measured decode steps
-  struct Prefill {
-    size_t tokens = 0;
-    double seconds = 0;
-  };
-  std::vector<Prefill> prefill;
-  struct Decode {
-    size_t context = 0, steps = 0;
-    double seconds = 0;  // of all steps
-    size_t dispatches = 0;
-  };
-  std::optional<Decode> decode;
-  uint64_t peak_resident_bytes = 0, device_bytes = 0, program_bytes = 0;
-  bool device_is_host = false;  // a software adapter: its buffers are host memory
-};
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::vector<int32_t> random_tokens(size_t count, size_t vocabulary) {
   RandomNumbers random(count);
@@ -48,132 +35,114 @@ std::vector<int32_t> random_tokens(size_t count, size_t vocabulary) {
   return tokens;
 }
 
-// The time of each of `repeat` runs after `warmup` ones, in seconds.
-template <typename Run>
-Result<std::vector<double>> measure(const Options& options, Run run) {
-  std::vector<double> seconds;
-  for (size_t i = 0; i < options.warmup + options.repeat; ++i) {
-    if (interrupted()) return fail(ErrorCode::cancelled, "The measurement is interrupted.");
-    SCONCE_TRY(double time, run());
-    if (i >= options.warmup) seconds.push_back(time);
+class Bench {
+ public:
+  Bench(Generator& generator, const Options& options, double warm_up)
+      : generator_(generator), options_(options), warm_up_(warm_up) {}
+
+  // A prompt on an empty cache, up to its first new token.
+  Result<BenchReport::Prefill> prefill(size_t count) {
+    BenchReport::Prefill run{.tokens = count};
+    SCONCE_TRY(run.seconds, measure([&]() -> Result<double> {
+                 SCONCE_DO(generator_.reset());
+                 SCONCE_DO(begin(count, 1, true));
+                 return generator_.times().first_token_s;
+               }));
+    run.dispatches = generator_.session().statistics().dispatches;
+    return run;
   }
-  return seconds;
-}
 
-// Starts a prompt of `count` random tokens on an empty cache and runs it up to its first new token.
-Result<void> prefill(Generator& generator, size_t count, size_t new_tokens) {
-  SCONCE_DO(generator.reset());
-  GenerationOptions options;
-  options.max_new_tokens = new_tokens;
-  SCONCE_DO(generator.begin(random_tokens(count, generator.vocabulary()), options));
-  SCONCE_DO(generator.next());
-  return {};
-}
-
-Result<Report::Prefill> measure_prefill(Generator& generator, size_t count, const Options& options) {
-  SCONCE_TRY(std::vector<double> seconds, measure(options, [&]() -> Result<double> {
-               SCONCE_DO(prefill(generator, count, 1));
-               return generator.times().prefill_s;
-             }));
-  return Report::Prefill{count, median(seconds)};
-}
-
-Result<void> measure_decode(Generator& generator, const Options& options, Report& report) {
-  Report::Decode decode{options.context, options.decode};
-  std::vector<double> replans;
-  SCONCE_TRY(std::vector<double> seconds, measure(options, [&]() -> Result<double> {
-               SCONCE_DO(prefill(generator, options.context, options.decode + 1));
-               while (true) {
-                 SCONCE_TRY(std::optional<int32_t> token, generator.next());
-                 if (!token) break;
-                 replans.push_back(generator.session().statistics().replan_us);
-               }
-               decode.steps = generator.times().decode_steps;
-               return generator.times().decode_s;
-             }));
-  decode.seconds = median(seconds);
-  decode.dispatches = generator.session().statistics().dispatches;
-  report.replan_us = median(replans);
-  report.decode = decode;
-  return {};
-}
-
-// What the host needs beside the mapped file and, on a software adapter, beside the device's buffers.
-uint64_t peak_host_bytes(const Report& report) {
-  const uint64_t others = report.program_bytes + (report.device_is_host ? report.device_bytes : 0);
-  return report.peak_resident_bytes > others ? report.peak_resident_bytes - others : 0;
-}
-
-void print(const Report& report, const std::string& adapter) {
-  fmt::print("adapter    {}\n", adapter);
-  fmt::print("load       {:.2f} s\n", report.load_s);
-  for (const Report::Prefill& run : report.prefill)
-    fmt::print("prefill    {:>5} tokens      {:>9.1f} tokens/s  {:>9.1f} ms\n", run.tokens,
-               per_second(static_cast<double>(run.tokens), run.seconds), run.seconds * 1e3);
-  if (report.decode) {
-    const Report::Decode& decode = *report.decode;
-    const auto steps = static_cast<double>(decode.steps);
-    fmt::print("decode     {:>5} at {:<8} {:>9.1f} tokens/s  {:>9.1f} ms a step, {} dispatches\n", decode.steps,
-               decode.context, per_second(steps, decode.seconds), per_second(decode.seconds, steps) * 1e3,
-               decode.dispatches);
-    fmt::print("replan     {:.1f} us a decode step\n", report.replan_us);
+  // Steps behind a prompt whose rows stay in the cache: only its last token runs again each time.
+  Result<BenchReport::Decode> decode(size_t context, bool logits) {
+    BenchReport::Decode run{.context = context, .steps = options_.decode, .logits = logits};
+    SCONCE_CHECK(context + run.steps <= generator_.context_length(),
+                 "{} steps behind {} tokens do not fit the {} rows of the model's cache; measure fewer (--decode) or at "
+                 "a shorter --context.",
+                 run.steps, context, generator_.context_length());
+    std::vector<double> replans;
+    SCONCE_DO(generator_.reset());
+    SCONCE_TRY(run.seconds, measure([&]() -> Result<double> {
+                 SCONCE_DO(begin(context, run.steps + 1, logits));
+                 while (true) {
+                   SCONCE_TRY(std::optional<int32_t> token, generator_.next());
+                   if (!token) break;
+                   replans.push_back(generator_.session().statistics().replan_us);
+                 }
+                 return generator_.times().decode_s;
+               }));
+    run.dispatches = generator_.session().statistics().dispatches;
+    run.replan_us = median(replans);
+    return run;
   }
-  fmt::print("device     {} of buffers\n", format_bytes(report.device_bytes));
-  fmt::print("host peak  {}: resident {} less the mapped program ({}){}\n", format_bytes(peak_host_bytes(report)),
-             format_bytes(report.peak_resident_bytes), format_bytes(report.program_bytes),
-             report.device_is_host ? " and the device's buffers, which are host memory here" : "");
-}
 
-Json to_json(const Report& report, const AdapterInfo& adapter, const Options& options, const GlobalOptions& globals) {
-  Json json = {{"load_s", report.load_s},
-               {"replan_us", report.replan_us},
-               {"prefill", Json::array()},
-               {"decode", Json::array()}};
-  for (const Report::Prefill& run : report.prefill)
-    json["prefill"].push_back({{"tokens", run.tokens},
-                               {"seconds", run.seconds},
-                               {"tokens_per_s", per_second(static_cast<double>(run.tokens), run.seconds)}});
-  if (report.decode)
-    json["decode"].push_back(
-        {{"context", report.decode->context},
-         {"steps", report.decode->steps},
-         {"seconds", report.decode->seconds},
-         {"tokens_per_s", per_second(static_cast<double>(report.decode->steps), report.decode->seconds)},
-         {"dispatches", report.decode->dispatches}});
-  json["peak_host_bytes"] = peak_host_bytes(report);
-  json["peak_resident_bytes"] = report.peak_resident_bytes;
-  json["program_bytes"] = report.program_bytes;
-  json["device_bytes"] = report.device_bytes;
-  json["device_memory_is_host_memory"] = report.device_is_host;
-  json["repeat"] = options.repeat;
-  json["mode"] = globals.fast ? "fast" : "checked";
-  json["fused"] = !globals.no_fuse;
-  json["adapter"] = cli::to_json(adapter);
-  json["versions"] = {{"sconce", SCONCE_VERSION}, {"driver", adapter.driver}};
-  return json;
-}
+ private:
+  // The median time of `repeat` runs. Runs before them do not count: as many as fill the warm-up time, which a GPU needs
+  // to raise its clock, and one at least.
+  template <typename Run>
+  Result<double> measure(Run run) {
+    const auto start = Clock::now();
+    std::vector<double> seconds;
+    bool warm = false;
+    while (seconds.size() < options_.repeat) {
+      if (interrupted()) return fail(ErrorCode::cancelled, "The measurement is interrupted.");
+      SCONCE_TRY(double time, run());
+      if (warm) seconds.push_back(time);
+      warm = warm || seconds_since(start) >= warm_up_;
+    }
+    return median(seconds);
+  }
+
+  Result<void> begin(size_t count, size_t new_tokens, bool logits) {
+    GenerationOptions options;
+    options.max_new_tokens = new_tokens;
+    options.read_logits = logits;
+    SCONCE_DO(generator_.begin(random_tokens(count, generator_.vocabulary()), options));
+    SCONCE_DO(generator_.next([] { return !interrupted(); }));
+    return {};
+  }
+
+  Generator& generator_;
+  const Options& options_;
+  double warm_up_;
+};
 
 Result<ExitCode> bench(const Options& options, const GlobalOptions& globals) {
-  Report report;
+  BenchReport report;
   const auto start = Clock::now();
   SCONCE_TRY(Device device, open_device(globals));
   SCONCE_TRY(Model model, load_model(device, options.model, globals));
   SCONCE_TRY(Generator generator, Generator::create(model, options.method));
-  report.load_s = std::chrono::duration<double>(Clock::now() - start).count();
+  report.load_s = seconds_since(start);
+  report.adapter = device.adapter();
+  report.device_is_host = report.adapter.adapter_class == AdapterClass::software;
+  report.repeat = options.repeat;
+  report.warm_up_s = options.warm_up.value_or(report.device_is_host ? 0.0 : 2.0);
+  report.fast = globals.fast;
+  report.fused = !globals.no_fuse;
 
+  Bench measure(generator, options, report.warm_up_s);
   for (size_t count : options.prefill) {
-    SCONCE_TRY(Report::Prefill run, measure_prefill(generator, count, options));
+    SCONCE_TRY(BenchReport::Prefill run, measure.prefill(count));
     report.prefill.push_back(run);
   }
-  if (options.decode > 0) SCONCE_DO(measure_decode(generator, options, report));
+  for (size_t context : options.decode > 0 ? options.context : std::vector<size_t>{}) {
+    for (bool logits : {false, true}) {
+      SCONCE_TRY(BenchReport::Decode run, measure.decode(context, logits));
+      report.decode.push_back(run);
+    }
+  }
+  const RunStatistics statistics = generator.session().statistics();
   report.peak_resident_bytes = peak_resident_bytes();
-  report.device_bytes = model.weight_bytes() + generator.session().statistics().device_bytes;
+  report.weight_bytes = model.weight_bytes();
+  report.state_bytes = statistics.state_bytes;
+  report.activation_bytes = statistics.activation_bytes;
+  report.scratch_bytes = statistics.scratch_bytes;
+  report.device_bytes = report.weight_bytes + statistics.device_bytes;
   report.program_bytes = std::filesystem::file_size(program_path(options.model));
-  report.device_is_host = device.adapter().adapter_class == AdapterClass::software;
   if (options.json)
-    print_json(to_json(report, device.adapter(), options, globals));
+    print_json(to_json(report));
   else
-    print(report, device.adapter().to_string());
+    print(report);
   return kOk;
 }
 
@@ -190,22 +159,27 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--decode", options->decode, "Decode steps to measure; 0: none")->capture_default_str();
   command->add_option("--context", options->context, "Tokens in the cache before the first decode step")
+      ->delimiter(',')
+      ->type_name("TOKENS,...")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "Runs of which the median counts")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--warmup", options->warmup, "Runs before them that do not count")->capture_default_str();
+  command->add_option("--warm-up", options->warm_up,
+                      "Seconds of runs before each measurement; one run at least (default: 2 on a GPU, else 0)")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      R"(Times are wall-clock, host to host: inputs up, logits back, the next token chosen. Tokens are random with a
-fixed seed. Planning is the median over all decode steps. Load runs from opening the device to a session
-that is ready. The host's peak is the process's peak resident memory (VmHWM) less the size of the mapped
-program and, on a software adapter, less the device's buffers.
+      R"(All times are wall-clock, host to host. Prompts are random tokens and answers have the length that is
+asked for. A prefill ends with its first new token and its logits on the host. Decode steps are measured
+twice: with tokens chosen on the GPU alone, and with the logits of every step read back as well. replan is
+the host's planning of a step, the median. The host's peak is the process's peak resident memory (VmHWM)
+less the size of the mapped program and, on a software adapter, less the device's buffers.
 
 Examples:
   sconce bench MODEL_DIR
-  sconce bench MODEL_DIR --prefill 1,37,255 --decode 64 --context 256 --repeat 5 --json)");
+  sconce bench MODEL_DIR --prefill 1,37,255 --decode 64 --context 128,256 --repeat 5 --json)");
 }
 
 }  // namespace sconce::cli

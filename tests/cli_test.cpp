@@ -192,11 +192,14 @@ TEST(Cli, RunsNamedTensorsAndTheSameRandomOnes) {
 
 TEST(Cli, MeasuresALanguageModel) {
   const json report = json_of(sconce({"bench", kOps + "models/llama.pte", "--prefill", "1,3", "--decode", "2",
-                                      "--context", "2", "--repeat", "2", "--json"}));
+                                      "--context", "2,4", "--repeat", "2", "--json"}));
   EXPECT_EQ(report["prefill"].size(), 2u);
   EXPECT_EQ(report["prefill"][1]["tokens"], 3);
+  ASSERT_EQ(report["decode"].size(), 4u) << "two contexts, without and with logits";
   EXPECT_EQ(report["decode"][0]["steps"], 2);
-  for (const char* key : {"load_s", "replan_us", "peak_resident_bytes", "device_bytes"})
+  EXPECT_EQ(report["decode"][3]["mode"], "logits");
+  EXPECT_EQ(report["decode"][3]["context"], 4);
+  for (const char* key : {"load_s", "replan_us", "peak_resident_bytes", "device_bytes", "state_bytes", "activation_bytes"})
     EXPECT_GT(report[key].get<double>(), 0) << key;
 }
 

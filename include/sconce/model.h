@@ -84,7 +84,8 @@ struct RunStatistics {
   double replan_us = 0;       // planning, parameters included, of the last run
   size_t planned_nodes = 0;   // of the last run
   size_t dispatches = 0;      // of the last run
-  uint64_t device_bytes = 0;  // of the session's buffers, without the model's weights
+  uint64_t device_bytes = 0;  // of the session's buffers, without the model's weights; of these:
+  uint64_t state_bytes = 0, activation_bytes = 0, scratch_bytes = 0;
 };
 
 // For tests and measurements; both cost time.

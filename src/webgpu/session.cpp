@@ -85,6 +85,11 @@ RunStatistics Session::statistics() const {
   statistics.planned_nodes = impl_->session.planner().planned_nodes();
   statistics.dispatches = impl_->session.dispatches();
   statistics.device_bytes = impl_->replayer.allocated_bytes();
+  for (const record::Buffer& buffer : impl_->session.tables().buffers) {
+    if (buffer.use == record::BufferUse::state) statistics.state_bytes += buffer.size;
+    if (buffer.use == record::BufferUse::activation) statistics.activation_bytes += buffer.size;
+    if (buffer.use == record::BufferUse::scratch) statistics.scratch_bytes += buffer.size;
+  }
   return statistics;
 }
 
