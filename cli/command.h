@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sconce/model.h"
 #include "sconce/result.h"
 
 namespace sconce::cli {
@@ -23,6 +24,7 @@ struct GlobalOptions {
   std::vector<std::string> data;
   bool fast = false;
   bool no_fuse = false;
+  Precision precision = Precision::exact;
   bool quiet = false;
 };
 

@@ -29,6 +29,7 @@ Result<Model> load_model(Device& device, const std::string& model, const GlobalO
   ProgressBar bar(!globals.quiet);
   LoadOptions options;
   options.fuse = !globals.no_fuse;
+  options.precision = globals.precision;
   options.data_files = globals.data;
   options.progress = [&](const LoadProgress& progress) {
     bar.show(fmt::format("Loading {}", progress.stage), progress.done, progress.total);

@@ -32,6 +32,11 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--no-fuse", globals.no_fuse, "Run the program's operators one by one, without fusing them");
+  app.add_option("--precision", globals.precision,
+                 "exact, or fast: where the device is faster with them, products of quantized linears are of f16")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Precision>{{"exact", Precision::exact}, {"fast", Precision::fast}}))
+      ->type_name("PRECISION");
   app.add_flag("--quiet", globals.quiet, "Print nothing on stderr except errors");
 }
 

@@ -11,8 +11,8 @@ constexpr KernelBinding kBindings[] = {{"x", Access::read}, {"w", Access::read},
 constexpr std::string_view kTypes[] = {"f32", "f16"};
 constexpr KernelChoice kChoices[] = {{"T", kTypes, KernelChoice::Kind::type}};
 constexpr KernelInfo kKernels[] = {
-    {"mul", "", "", kBindings, kChoices, 8, 64, 256, false, 0},
-    {"sum", "", "enable subgroups;\n", kBindings, {}, 8, 64, 256, true, 1},
+    {"mul", "", "", kBindings, kChoices, 8, 64, 256, false, false, 0},
+    {"sum", "", "enable subgroups;\n", kBindings, {}, 8, 64, 256, true, false, 1},
 };
 
 enum BufferId : uint32_t { kX, kW, kY, kState, kScratch, kParams, kRetired, kStaging };

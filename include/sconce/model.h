@@ -42,6 +42,12 @@ struct LoadProgress {
   uint64_t done = 0, total = 0;  // bytes of weights, number of pipelines
 };
 
+// What linears with quantized weights may round to. Sums are f32 either way.
+enum class Precision {
+  exact,  // products of f32 activations with weights and scales as the program stores them
+  fast,   // where the device is faster with them, products of f16: each operand is rounded to 11 significant bits
+};
+
 struct LoadOptions {
   // Called now and then while loading; returning false cancels it (ErrorCode::cancelled).
   std::function<bool(const LoadProgress&)> progress;
@@ -49,6 +55,7 @@ struct LoadOptions {
   std::vector<std::string> data_files;
   // false turns graph rewrites off; answers agree within tolerance.
   bool fuse = true;
+  Precision precision = Precision::exact;
   // Make pipelines for a list of probe shapes now rather than when a run first needs them.
   bool warm_up = true;
 };

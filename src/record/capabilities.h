@@ -28,6 +28,8 @@ struct Capabilities {
   bool timestamps = false;                   // feature timestamp-query
   bool packed_dot = false;                   // WGSL language feature packed_4x8_integer_dot_product
   std::vector<MatrixConfig> matrix_configs;  // empty without subgroup matrices
+  // Not of the device: the caller allows products of f16 operands with f32 sums (LoadOptions::precision).
+  bool f16_products = false;
 
   uint32_t max_workgroups_per_dimension = 65535;
   uint32_t max_invocations_per_workgroup = 256;
@@ -36,5 +38,13 @@ struct Capabilities {
   uint64_t max_storage_binding_bytes = 128ull << 20;
   uint64_t max_buffer_bytes = 256ull << 20;
 };
+
+// Whether the matrix unit multiplies f16 matrices of 16 x 16 into f32 sums, in subgroups of exactly 32.
+inline bool has_matrix_16(const Capabilities& c) {
+  if (!c.f16 || !c.subgroups || c.subgroup_min_size != 32 || c.subgroup_max_size != 32) return false;
+  for (const MatrixConfig& config : c.matrix_configs)
+    if (config.m == 16 && config.n == 16 && config.k == 16 && !config.f16_result) return true;
+  return false;
+}
 
 }  // namespace sconce::record

@@ -76,6 +76,8 @@ Result<void> CheckExecutor::check_pipeline(const Pipeline& pipeline) const {
   }
   if (kernel.subgroups && !capabilities_.subgroups)
     return fail(ErrorCode::internal, "Kernel {} needs subgroups, which this device lacks.", kernel.name);
+  if (kernel.matrix && !has_matrix_16(capabilities_))
+    return fail(ErrorCode::internal, "Kernel {} needs a matrix unit that this device lacks.", kernel.name);
   if (f16 && !capabilities_.f16)
     return fail(ErrorCode::internal, "Kernel {} needs shader-f16, which this device lacks.", kernel.name);
   if (kernel.invocations > capabilities_.max_invocations_per_workgroup)

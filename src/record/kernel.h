@@ -44,6 +44,7 @@ struct KernelInfo {
   uint32_t invocations;      // of a workgroup, the largest of all variants
   uint32_t workgroup_bytes;  // of workgroup memory, the largest of all variants
   bool subgroups;            // needs the feature
+  bool matrix;               // needs the matrix unit, with the shape that its file names
   uint32_t id;               // index into kernels::all()
 };
 

@@ -112,6 +112,9 @@ Result<void> PipelineCache::check_limits(const record::KernelInfo& kernel, const
   if (kernel.subgroups && !c.subgroups)
     return fail(ErrorCode::unsupported, "The kernel {} needs the feature subgroups, which {} does not offer.", label,
                 gpu_.adapter().name);
+  if (kernel.matrix && !record::has_matrix_16(c))
+    return fail(ErrorCode::unsupported, "The kernel {} needs a matrix unit, which {} does not offer.", label,
+                gpu_.adapter().name);
   return {};
 }
 

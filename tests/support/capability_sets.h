@@ -41,6 +41,11 @@ inline std::vector<CapabilitySet> all_capability_sets() {
               c.max_workgroup_storage_bytes = workgroup_bytes;
               c.max_invocations_per_workgroup = workgroup_bytes == 16384 ? 256 : 1024;
               static constexpr const char* kClasses[] = {"discrete", "integrated", "software"};
+              // Where a matrix unit is found it comes with all of these.
+              if (f16 && subgroups.supported && subgroups.least == 32 && subgroups.most == 32) {
+                c.matrix_configs = {{.m = 16, .n = 16, .k = 16}};
+                c.f16_products = workgroup_bytes == 32768;
+              }
               sets.push_back(
                   {fmt::format("{}, {}, f16 {}, {} workgroups a dim, bindings of {} KiB, workgroups of {} KiB",
                                kClasses[static_cast<size_t>(adapter)],

@@ -10,7 +10,7 @@ kernel with typed members, so the two cannot disagree. What it reads, beside pla
   // variant: op = add | mul       const op = op_add;  an enum member `op` (constants op_add, op_mul exist in the WGSL)
   // variant: Elem = f32 | f16     alias Elem = f32;   an enum member `elem` (an f16 alias also enables f16)
   // variant: Unit = u32 | vec4u   the same: kernels that only move bits may move 16 bytes at once
-  // limits: invocations = 64, workgroup_bytes = 1024, subgroups    what the check executor holds against a device
+  // limits: invocations = 64, workgroup_bytes = 1024, matrix       what the check executor holds against a device
   enable subgroups;                hoisted
   @group(0) @binding(0) var<storage, read> x: array<f32>;           an Operand member `x`
   struct Params { rows: u32, ... } of u32, i32, f32, vec4 of these and arrays of vec4; a member each
@@ -101,7 +101,7 @@ class Kernel:
         return self.fail(f"Params has a member of type {kind}; only u32, i32, f32, vec4 of these and arrays of vec4 are allowed")
 
     def read_limits(self, text):
-        limits = {"invocations": 0, "workgroup_bytes": 0, "subgroups": "enable subgroups;" in self.enables}
+        limits = {"invocations": 0, "workgroup_bytes": 0, "subgroups": "enable subgroups;" in self.enables, "matrix": False}
         for line in re.findall(r"^// limits: (.+)$", text, re.M):
             for part in line.split(","):
                 key, _, value = part.partition("=")
@@ -190,7 +190,7 @@ def table_entry(kernel, index):
     choices = f"{n}_choices" if kernel.choices else "{}"
     limits = kernel.limits
     entry = (f'    {{"{n}", {n}_source, "{enables}", {n}_bindings, {choices}, {kernel.params_bytes}, '
-             f'{limits["invocations"]}, {limits["workgroup_bytes"]}, {str(bool(limits["subgroups"])).lower()}, {index}}}')
+             f'{limits["invocations"]}, {limits["workgroup_bytes"]}, {str(bool(limits["subgroups"])).lower()}, {str(bool(limits["matrix"])).lower()}, {index}}}')
     return "\n".join(constants), entry
 
 

@@ -1,5 +1,6 @@
 #include "kernels.h"
 #include "ops/linear/linear.h"
+#include "ops/linear/q4_linear_matrix.h"
 #include "ops/linear/rows.h"
 
 namespace sconce::ops {
@@ -34,6 +35,31 @@ Route choose_route(uint64_t m, const record::Capabilities& device) {
   // The weights of a few rows of x stay in the GPU's cache; a tile would be mostly empty.
   if (m <= 8) return {Route::Kind::gemv, 1, 16};
   return {Route::Kind::tile, 64, 64};
+}
+
+// On the device's matrix unit, where it may be used.
+std::optional<Q4MatrixProduct> matrix_product(const Q4Call& call, const ConstantPart& part,
+                                              const record::Capabilities& device) {
+  const Q4Weight& weight = call.weight;
+  const Q4MatrixProduct product{.x = call.x,
+                                .blocks = part.data,
+                                .scales = weight.scales,
+                                .m = call.m,
+                                .k = call.k,
+                                .rows = part.rows,
+                                .first_row = part.first_row,
+                                .group_size = weight.group_size,
+                                .scale_stride = weight.scale_stride};
+  if (!fits_matrix_unit(product, device)) return std::nullopt;
+  return product;
+}
+
+Result<void> plan_matrix_part(const Q4Call& call, const ConstantPart& part, const Q4MatrixProduct& product,
+                              const record::Capabilities& device, NodePlan& plan) {
+  SCONCE_TRY(Q4MatrixParts parts, plan_q4_matrix(product, device, plan));
+  Q4MatrixOutput output{.y = call.y, .n = part.rows, .y_stride = call.weight.n, .first_y = part.first_row};
+  if (call.weight.bias) output.addend = *call.weight.bias;
+  return plan_q4_matrix_output(parts, output, plan);
 }
 
 // The parts of a kernel that do not depend on the route.
@@ -84,8 +110,13 @@ Result<void> plan_q4_linear(const Call& call, const TensorArg& x, const Q4Weight
   const Q4Call product{x, weight, y, leading_count(x.shape), static_cast<uint64_t>(x.shape.back())};
   const record::Capabilities& device = call.capabilities();
   const Route route = choose_route(product.m, device);
-  for (const ConstantPart& part : weight.parts)
-    SCONCE_DO(plan_part(product, part, route, device.subgroup_min_size, plan));
+  for (const ConstantPart& part : weight.parts) {
+    if (auto matrix = matrix_product(product, part, device)) {
+      SCONCE_DO(plan_matrix_part(product, part, *matrix, device, plan));
+    } else {
+      SCONCE_DO(plan_part(product, part, route, device.subgroup_min_size, plan));
+    }
+  }
   return {};
 }
 
