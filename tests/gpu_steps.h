@@ -68,7 +68,7 @@ struct RmsNorm {
     x_buffer = add_buffer(tables, x.size() * 4, record::BufferUse::activation);
     weight_buffer = add_buffer(tables, weight.size() * 4, record::BufferUse::state);
     y_buffer = add_buffer(tables, x.size() * 4, record::BufferUse::activation);
-    tables.params = add_buffer(tables, record::kParamsBytes, record::BufferUse::params);
+    tables.params = add_buffer(tables, record::kLiveBytes, record::BufferUse::params);
     tables.pipelines = {{.kernel = kernels::rms_norm::info().id, .variant = 0}};
     tables.bind_groups = {{.pipeline = 0, .count = 3, .buffers = {x_buffer, weight_buffer, y_buffer}}};
     build_step();
@@ -76,9 +76,9 @@ struct RmsNorm {
 
   void build_step() {
     step = {};
-    step.params.resize(record::kParamsBytes);
+    step.params.resize(record::kLiveBytes);
     kernels::rms_norm{.rows = rows, .width = width, .eps = eps}.fill_params(step.params.data());
-    step.dirty_params = {0, record::kParamsBytes};
+    step.dirty_params = {0, record::kLiveBytes};
     add_write(step, x_buffer, x);
     add_write(step, weight_buffer, weight);
     step.commands.push_back({.kind = record::CommandKind::dispatch, .grid = {rows, 1, 1}, .node = 7});

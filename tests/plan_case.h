@@ -56,6 +56,8 @@ class PlanCase : private ConstantProvider {
     return *this;
   }
 
+  uint32_t live_entry(graph::ValueId symint) override { return symint + 1; }
+
   record::Capabilities capabilities;
 
   // Plans the call with its last argument as the output.

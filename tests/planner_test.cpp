@@ -43,10 +43,10 @@ graph::Graph symint_graph() {
 }
 
 // A 4-bit linear between norms, with a state: routes change with the number of rows, and the position moves alone.
-graph::Graph attention_graph() {
+graph::Graph attention_graph(int64_t capacity = 64) {
   GraphBuilder g;
   const ValueId x = g.input({1, 32, 64}), position = g.symint_input();
-  const ValueId keys = g.state({1, 64, 2, 16}), values = g.state({1, 64, 2, 16}), weight = g.constant({64}, "norm");
+  const ValueId keys = g.state({1, capacity, 2, 16}), values = g.state({1, capacity, 2, 16}), weight = g.constant({64}, "norm");
   const ValueId normed = g.call("et_vk.rms_norm.default", {x, weight, 1e-6}, g.bound(x));
   auto project = [&](const char* name, int64_t width) {
     return g.call("et_vk.linear_q4gsw.default",
@@ -107,14 +107,30 @@ TEST(LivePlanner, AddsOperandsOfDifferentDepthAtEveryLength) {
 }
 
 TEST(LivePlanner, PlansOnlyWhatChanged) {
-  PlannedGraph planned(attention_graph());
+  PlannedGraph planned(attention_graph(192));
   ASSERT_TRUE(planned.run({live({1, 8, 64}), symint(0)}));
   EXPECT_EQ(planned.planner->planned_nodes(), planned.planner->method().graph.nodes.size());
   ASSERT_TRUE(planned.run({live({1, 8, 64}), symint(0)}));
   EXPECT_EQ(planned.planner->planned_nodes(), 0u);
   ASSERT_TRUE(planned.run({live({1, 8, 64}), symint(8)}));
-  EXPECT_EQ(planned.planner->planned_nodes(), 1u) << "only attention depends on the position";
-  EXPECT_LT(planned.step.dirty_params.end - planned.step.dirty_params.begin, 4 * record::kParamsBytes);
+  EXPECT_EQ(planned.planner->planned_nodes(), 0u) << "attention looks the position up";
+  EXPECT_EQ(planned.step.dirty_params.end - planned.step.dirty_params.begin, 4u) << "an entry of the table";
+  ASSERT_TRUE(planned.run({live({1, 8, 64}), symint(64)}));
+  EXPECT_EQ(planned.planner->planned_nodes(), 1u) << "more keys are split in another way";
+}
+
+// A plan that holds for a range of positions must say exactly what a plan made at each of them says.
+TEST(LivePlanner, HeldPlansEqualFreshOnes) {
+  PlannedGraph reused(attention_graph(192));
+  for (int64_t position : {0, 1, 2, 55, 56, 57, 100, 3, 120, 119}) {
+    PlannedGraph fresh(attention_graph(192));
+    ASSERT_TRUE(reused.run({live({1, 8, 64}), symint(position)}));
+    ASSERT_TRUE(fresh.run({live({1, 8, 64}), symint(position)}));
+    ASSERT_EQ(reused.step.commands.size(), fresh.step.commands.size());
+    EXPECT_EQ(reused.step.params, fresh.step.params) << "position " << position;
+    for (size_t i = 0; i < fresh.step.commands.size(); ++i)
+      EXPECT_TRUE(std::ranges::equal(reused.step.commands[i].grid, fresh.step.commands[i].grid)) << i;
+  }
 }
 
 TEST(LivePlanner, FollowsSymIntsThroughTensorsOfTheSameRun) {
@@ -306,7 +322,7 @@ const Sequence kSequences[] = {
      [](std::mt19937& r) {
        return std::vector{live({pick(r, 0, 18), 8}), live({pick(r, 0, 16), 8})};
      }},
-    {"Attention", attention_graph,
+    {"Attention", [] { return attention_graph(); },
      [](std::mt19937& r) {
        return std::vector{live({1, pick(r, 0, 32), 64}), symint(pick(r, -1, 50))};
      }},

@@ -23,10 +23,10 @@ struct OneDispatch {
   explicit OneDispatch(uint32_t bindings, std::array<uint32_t, 3> grid = {1, 1, 1}) {
     record::BindGroup group{.pipeline = 0, .count = bindings};
     for (uint32_t i = 0; i < bindings; ++i) group.buffers[i] = add_buffer(tables, 64, BufferUse::activation);
-    tables.params = add_buffer(tables, record::kParamsBytes, BufferUse::params);
+    tables.params = add_buffer(tables, record::kLiveBytes, BufferUse::params);
     tables.pipelines = {{.kernel = 0, .variant = 0}};
     tables.bind_groups = {group};
-    step.params.resize(record::kParamsBytes);
+    step.params.resize(record::kLiveBytes);
     step.commands = {{.kind = CommandKind::dispatch, .grid = {grid[0], grid[1], grid[2]}}};
     step.phases = {{.first = 0, .count = 1, .read_backs = {{bindings - 1, 64}}}};
   }

@@ -124,9 +124,9 @@ TEST(Replayer, GrownBuffersReplaceTheirElders) {
   ASSERT_OK(replayer.prepare(small.tables));
   expect_close(run(replayer, small.step), small.expected());
   for (size_t i = 0; i < small.tables.buffers.size(); ++i) small.tables.buffers[i].size = large.tables.buffers[i].size;
-  small.tables.buffers[small.tables.params].size = 4 * record::kParamsBytes;
+  small.tables.buffers[small.tables.params].size = 4 * record::kLiveBytes;
   // The new parameter buffer is empty, so all slots are written though none is marked.
-  large.step.params.resize(4 * record::kParamsBytes);
+  large.step.params.resize(4 * record::kLiveBytes);
   large.step.dirty_params = {};
   ASSERT_OK(replayer.prepare(small.tables));
   expect_close(run(replayer, large.step), large.expected());
@@ -166,10 +166,10 @@ TEST(Replayer, SessionsBorrowTheModelsBuffers) {
   Replayer session(gpu, {}, &model), other(gpu, {}, &model);
   for (Replayer* replayer : {&session, &other}) {
     ASSERT_OK(replayer->prepare(norm.tables));
-    norm.step.dirty_params = {0, record::kParamsBytes};
+    norm.step.dirty_params = {0, record::kLiveBytes};
     expect_close(run(*replayer, norm.step), norm.expected());
   }
-  EXPECT_EQ(session.allocated_bytes(), 2 * norm.x.size() * 4 + record::kParamsBytes);
+  EXPECT_EQ(session.allocated_bytes(), 2 * norm.x.size() * 4 + record::kLiveBytes);
 }
 
 uint64_t resident_bytes() {

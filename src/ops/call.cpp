@@ -115,6 +115,19 @@ Result<int64_t> Call::integer(size_t i) const {
   return static_cast<int64_t>(number);
 }
 
+Result<LiveInteger> Call::live_integer(size_t i) const {
+  LiveInteger live;
+  SCONCE_TRY(live.value, integer(i));
+  const Value* v = value(i);
+  if (std::holds_alternative<graph::SymInt>(*v)) live.entry = constants_.live_entry(node_.args[i]);
+  if (live.entry != 0) {
+    live.symint = node_.args[i];
+  } else {
+    live.addend = static_cast<uint32_t>(live.value);
+  }
+  return live;
+}
+
 Result<int64_t> Call::integer_or(size_t i, int64_t fallback) const {
   if (is_null(i)) return fallback;
   return integer(i);

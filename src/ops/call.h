@@ -7,6 +7,7 @@
 
 #include "base/math.h"
 #include "graph/graph.h"
+#include "ops/live_integer.h"
 #include "ops/operand.h"
 #include "ops/packing.h"
 #include "record/capabilities.h"
@@ -34,9 +35,11 @@ struct TensorArg {
   size_t device_size() const { return std::min<size_t>(size_of(dtype), 4); }
 };
 
-// Hands out packed constants; the planner implements it.
+// Hands out packed constants and entries of the table of live integers; the planner implements it.
 class ConstantProvider {
  public:
+  // The table entry of a SymInt, or 0 when the table is full.
+  virtual uint32_t live_entry(graph::ValueId symint) = 0;
   virtual Result<std::span<const ConstantPart>> parts(graph::ValueId constant, Packing packing) = 0;
   // Elements of a small integer tensor whose contents the host knows (a graph input), or nothing.
   virtual std::optional<std::vector<int64_t>> host_integers(graph::ValueId tensor) = 0;
@@ -70,6 +73,8 @@ class Call {
   Result<double> number_or(size_t i, double fallback) const;  // the fallback when null
   Result<int64_t> integer(size_t i) const;                    // Int, integral Double, Bool or SymInt
   Result<int64_t> integer_or(size_t i, int64_t fallback) const;
+  // As integer(), for a kernel that looks it up: see NodePlan::holds_while.
+  Result<LiveInteger> live_integer(size_t i) const;
   Result<bool> flag(size_t i) const;  // Bool or Int
   Result<bool> flag_or(size_t i, bool fallback) const;
   Result<std::string_view> text(size_t i) const;

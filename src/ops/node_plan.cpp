@@ -1,5 +1,6 @@
 #include "ops/node_plan.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -18,6 +19,7 @@ void NodePlan::begin(const graph::Graph* graph, const graph::Node* node, const r
   scratch_bytes_.clear();
   symint_.reset();
   host_wait_.reset();
+  hold_ = {};
 }
 
 Result<Operand> NodePlan::output(size_t i, const Shape& shape) {
@@ -44,6 +46,12 @@ Result<void> NodePlan::symint(int64_t value) {
                 value);
   symint_ = value;
   return {};
+}
+
+void NodePlan::holds_while(const LiveInteger& integer, int64_t low, int64_t high) {
+  if (integer.symint == graph::kNone) return;
+  hold_ = {integer.symint, static_cast<int32_t>(std::max<int64_t>(low, INT32_MIN)),
+           static_cast<int32_t>(std::min<int64_t>(high, INT32_MAX))};
 }
 
 Operand NodePlan::scratch(uint64_t bytes) {

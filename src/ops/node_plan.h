@@ -8,6 +8,7 @@
 
 #include "base/math.h"
 #include "graph/graph.h"
+#include "ops/live_integer.h"
 #include "ops/operand.h"
 #include "record/capabilities.h"
 #include "record/kernel.h"
@@ -34,6 +35,9 @@ class NodePlan {
   // The output is the input's bytes under another shape: a copy, unless the planner made them share one buffer.
   Result<void> reinterpret(size_t i, const Shape& shape, const Operand& input);
   Result<void> symint(int64_t value);  // the node's output is a SymInt
+  // Everything in this plan is the same for values of `integer` in [low, high], apart from what kernels look up. Said of
+  // at most one integer; of a literal it means nothing.
+  void holds_while(const LiveInteger& integer, int64_t low, int64_t high);
   // `bytes` of memory that no other node sees; contents are undefined.
   Operand scratch(uint64_t bytes);
 
@@ -58,6 +62,7 @@ class NodePlan {
   std::span<const uint64_t> scratch_bytes() const { return scratch_bytes_; }
   std::optional<int64_t> symint_value() const { return symint_; }
   std::optional<graph::ValueId> host_wait() const { return host_wait_; }
+  const Hold& hold() const { return hold_; }
 
   // The node needs the contents of a tensor that the GPU makes in this run (Call::host_integers gave nothing): planning
   // stops here, and the node is planned again when the host has read it.
@@ -77,6 +82,7 @@ class NodePlan {
   std::vector<uint64_t> scratch_bytes_;
   std::optional<int64_t> symint_;
   std::optional<graph::ValueId> host_wait_;
+  Hold hold_;
 };
 
 // A grid of at least `count` workgroups with no dim above `limit`: {count, 1, 1} when it fits, else near-square 2-D,

@@ -1,5 +1,6 @@
 // The second half of LivePlanner: from plans to the Step, and warming up.
 #include <algorithm>
+#include <cstring>
 
 #include "base/math.h"
 #include "planner/live_planner.h"
@@ -15,6 +16,7 @@ void LivePlanner::commit(record::Step& step) {
   } else {
     append(step);
   }
+  write_live_integers(step);
   step_phases_ = step.phases.size();
   phase_start_ = at_;
   first_pending_ = plan_change_count_;
@@ -58,6 +60,16 @@ void LivePlanner::write_inputs(record::Step& step) {
   step.host_bytes.resize(offset);
 }
 
+void LivePlanner::write_live_integers(record::Step& step) {
+  for (size_t i = 0; i < live_symints_.size(); ++i) {
+    const auto value = static_cast<int32_t>(live_.symints[live_symints_[i]]);
+    const uint64_t at = (i + 1) * sizeof value;
+    if (std::memcmp(step.params.data() + at, &value, sizeof value) == 0) continue;
+    std::memcpy(step.params.data() + at, &value, sizeof value);
+    step.dirty_params.include(at, at + sizeof value);
+  }
+}
+
 void LivePlanner::note_uses(record::Step& step, size_t command, const record::Uses& uses) {
   if (!records_uses_) return;
   if (step.uses.size() <= command) step.uses.resize(command + 1);
@@ -89,7 +101,8 @@ void LivePlanner::append(record::Step& step) {
     step.commands.clear();
     step.uses.clear();
     step.phases.clear();
-    slots_ = 0;
+    slots_ = record::kLiveSlots;
+    step.params.resize(std::max<size_t>(step.params.size(), record::kLiveBytes));
     write_inputs(step);
   }
   const uint32_t first = phase_start_ == 0 ? 0 : static_cast<uint32_t>(step.commands.size());
@@ -113,7 +126,8 @@ void LivePlanner::append(record::Step& step) {
   }
   step.phases.push_back({first, static_cast<uint32_t>(step.commands.size()) - first, {}});
   if (slots_ > first_slot)
-    step.dirty_params.include(uint64_t{first_slot} * record::kParamsBytes, uint64_t{slots_} * record::kParamsBytes);
+    step.dirty_params.include(phase_start_ == 0 ? 0 : uint64_t{first_slot} * record::kParamsBytes,
+                              uint64_t{slots_} * record::kParamsBytes);
 }
 
 void LivePlanner::finish_run() {
@@ -137,8 +151,8 @@ record::Step LivePlanner::warm_up() {
   probe(INT64_MAX, std::nullopt, 1);  // SymInts may choose kernels too
   probe(INT64_MAX, std::nullopt);     // with the scratch that the largest probe needed
   record::Step step;
-  step.params.resize(record::kParamsBytes);
-  step.dirty_params = {0, record::kParamsBytes};
+  step.params.resize(record::kLiveBytes);  // zeros, which slot 0 serves as well
+  step.dirty_params = {0, record::kLiveBytes};
   std::vector<uint8_t> seen(tables_.pipelines.size());
   for (uint32_t g = 0; g < tables_.bind_groups.size(); ++g) {
     const record::BindGroup& group = tables_.bind_groups[g];
@@ -154,7 +168,7 @@ record::Step LivePlanner::warm_up() {
     step.uses.emplace_back();
   }
   step.phases = {{0, static_cast<uint32_t>(step.commands.size()), {}}};
-  reserve_params(tables_, record::kParamsBytes);
+  reserve_params(tables_, record::kLiveBytes);
   return step;
 }
 

@@ -18,6 +18,7 @@ LivePlanner::LivePlanner(const Method& method, std::span<const PackedPart> const
   for (ValueId v = 0; v < values; ++v)
     if (const graph::TensorValue* tensor = method.graph.tensor(v)) live_.shapes[v] = tensor->bound;
   nodes_.resize(method.graph.nodes.size());
+  holds_.resize(nodes_.size());
   dirty_.resize(div_ceil(nodes_.size(), 64) + 1);
   input_integers_.resize(method.graph.inputs.size());
   input_on_device_.resize(method.graph.inputs.size());
@@ -142,6 +143,7 @@ Result<std::optional<ValueId>> LivePlanner::plan_node(NodeId node) {
   fresh.commands = current.commands;
   fresh.first_slot = current.first_slot;
   std::swap(current, fresh);
+  holds_[node] = current.plan.hold();
   change.node = node;
   ++plan_change_count_;
   return std::nullopt;
@@ -237,11 +239,18 @@ void LivePlanner::set_symint(ValueId value, int64_t number) {
   shape_changes_.push_back({value, live_.shapes[value], live_.symints[value], live_.known[value]});
   live_.symints[value] = number;
   live_.known[value] = 1;
-  mark_consumers(value);
+  mark_unless_held(value, number);
 }
 
 void LivePlanner::mark_consumers(ValueId value) {
   for (NodeId node : method_.layout.consumers[value]) mark(node);
+}
+
+void LivePlanner::mark_unless_held(ValueId symint, int64_t number) {
+  for (NodeId node : method_.layout.consumers[symint]) {
+    const ops::Hold& hold = holds_[node];
+    if (hold.symint != symint || number < hold.low || number > hold.high) mark(node);
+  }
 }
 
 NodeId LivePlanner::next_dirty(NodeId from) const {
@@ -258,6 +267,7 @@ void LivePlanner::roll_back() {
   while (plan_change_count_ > 0) {
     PlanChange& change = plan_changes_[--plan_change_count_];
     std::swap(nodes_[change.node], change.state);
+    holds_[change.node] = nodes_[change.node].plan.hold();
   }
   while (!shape_changes_.empty()) {
     const ShapeChange& change = shape_changes_.back();
@@ -279,6 +289,16 @@ Result<std::span<const ops::ConstantPart>> LivePlanner::parts(ValueId constant, 
   if (found == method_.parts.end())
     return fail(ErrorCode::internal, "Constant {} is wanted in a packing that was not asked for at load.", constant);
   return std::span<const ops::ConstantPart>(found->second);
+}
+
+uint32_t LivePlanner::live_entry(ValueId symint) {
+  const auto found = std::ranges::find(live_symints_, symint);
+  if (found == live_symints_.end()) {
+    if (live_symints_.size() + 1 == record::kLiveEntries) return 0;
+    live_symints_.push_back(symint);
+    return static_cast<uint32_t>(live_symints_.size());
+  }
+  return static_cast<uint32_t>(found - live_symints_.begin()) + 1;
 }
 
 std::optional<std::vector<int64_t>> LivePlanner::host_integers(ValueId tensor) {

@@ -63,6 +63,7 @@ class LoadTimeConstants final : public ops::ConstantProvider {
     return std::span<const ops::ConstantPart>(parts);
   }
   std::optional<std::vector<int64_t>> host_integers(ValueId) override { return std::nullopt; }
+  uint32_t live_entry(ValueId) override { return 0; }  // no SymInt is known yet
 
  private:
   Method& method_;

@@ -149,6 +149,7 @@ void StepWriter::add(const ops::PlannedCommand& planned, const Resolved& resolve
 }
 
 record::Step StepWriter::finish() {
+  step_.params.resize(std::max<size_t>(step_.params.size(), record::kLiveBytes));
   step_.phases = {{0, static_cast<uint32_t>(step_.commands.size()), {}}};
   step_.dirty_params = {0, step_.params.size()};
   reserve_params(interner_.tables(), step_.params.size());
@@ -156,7 +157,7 @@ record::Step StepWriter::finish() {
 }
 
 void reserve_params(record::Tables& tables, uint64_t bytes) {
-  bytes = std::max<uint64_t>(bytes, record::kParamsBytes);
+  bytes = std::max<uint64_t>(bytes, record::kLiveBytes);
   if (tables.params != record::kNone) {
     if (tables.buffers[tables.params].size >= bytes) return;
     tables.buffers[tables.params].use = record::BufferUse::retired;

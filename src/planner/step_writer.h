@@ -86,7 +86,7 @@ class StepWriter {
 
   Interner interner_;
   record::Step step_;
-  uint32_t slots_ = 0;
+  uint32_t slots_ = record::kLiveSlots;
 };
 
 // Makes sure that tables.params holds `bytes`: a larger buffer takes the place of one that is too small.

@@ -85,8 +85,13 @@ Result<void> CheckExecutor::check_params_slot(const Step& step, const Command& c
   if (tables_->params == kNone || begin + kParamsBytes > step.params.size())
     return fail(ErrorCode::internal, "Parameter slot {} lies past the {} bytes of parameters.", command.params_slot,
                 tables_->params == kNone ? 0 : step.params.size());
-  for (uint64_t i = begin; i < begin + kernel.params_bytes; ++i)
-    if (step.params[i] != params_[i])
+  auto changed = [&](uint64_t i) { return step.params[i] != params_[i]; };
+  uint64_t i = 0;
+  const uint64_t live_end = std::min<uint64_t>(kLiveBytes, step.params.size());
+  while (i < live_end && !changed(i)) ++i;
+  if (i == live_end) i = begin;
+  while (i < begin + kernel.params_bytes && !changed(i)) ++i;
+  if (i < begin + kernel.params_bytes)
       return fail(ErrorCode::internal, "Byte {} of the parameters changed outside of the dirty range {} to {}.", i,
                   step.dirty_params.begin, step.dirty_params.end);
   return {};

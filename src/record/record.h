@@ -100,6 +100,13 @@ struct ReadBack {
   uint32_t value = kNone;  // as in Use
 };
 
+// The first slots of every parameter buffer are a table of SymInts, i32 each, that kernels look up by entry
+// (ops/shared/live.wgsl): group 1 binds it at binding 1, whole and without an offset. Entry 0 is always 0. A step whose
+// SymInts advanced and whose plans hold writes these bytes and nothing else.
+inline constexpr uint32_t kLiveSlots = 4;
+inline constexpr uint32_t kLiveBytes = kLiveSlots * kParamsBytes;
+inline constexpr uint32_t kLiveEntries = kLiveBytes / 4;
+
 // Commands [first, first + count) and then what the host must read before the next phase can be planned.
 struct Phase {
   uint32_t first = 0, count = 0;
@@ -124,7 +131,7 @@ struct Step {
   std::vector<Command> commands;
   std::vector<Uses> uses;  // of each command; empty where nobody asked for them
   std::vector<Phase> phases;
-  std::vector<std::byte> params;  // kParamsBytes a slot
+  std::vector<std::byte> params;  // kParamsBytes a slot; the first kLiveSlots are the table of live integers
   DirtyRange dirty_params;
   std::vector<std::byte> host_bytes;  // the inputs of this run, for `write` commands (from_offset)
 };

@@ -35,7 +35,10 @@ PipelineCache::PipelineCache(Gpu& gpu, std::span<const record::KernelInfo> kerne
   WGPUBindGroupLayoutEntry params = layout_entry(0, WGPUBufferBindingType_Uniform);
   params.buffer.hasDynamicOffset = true;
   params.buffer.minBindingSize = record::kParamsBytes;
-  params_layout_ = make_group_layout(gpu, {&params, 1});
+  WGPUBindGroupLayoutEntry live = layout_entry(1, WGPUBufferBindingType_Uniform);
+  live.buffer.minBindingSize = record::kLiveBytes;
+  const WGPUBindGroupLayoutEntry entries[] = {params, live};
+  params_layout_ = make_group_layout(gpu, entries);
 }
 
 PipelineCache::~PipelineCache() {

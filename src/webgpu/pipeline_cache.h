@@ -37,7 +37,8 @@ class PipelineCache {
   // Waits until it is compiled.
   Result<void> finish(Pipeline& pipeline);
 
-  // Of group 1: one uniform block of kParamsBytes with a dynamic offset, the same for every kernel.
+  // Of group 1, the same for every kernel: a uniform block of kParamsBytes with a dynamic offset, and the table of live
+  // integers.
   WGPUBindGroupLayout params_layout() const { return params_layout_.get(); }
 
  private:

@@ -178,12 +178,14 @@ Result<Handle<WGPUBindGroup>> Replayer::create_bind_group(const record::BindGrou
 Result<void> Replayer::create_params_group(const record::Tables& tables) {
   params_ = tables.params;
   if (params_ == record::kNone || params_group_) return {};
-  WGPUBindGroupEntry entry = WGPU_BIND_GROUP_ENTRY_INIT;
-  entry.buffer = buffers_[params_].buffer;
-  entry.size = record::kParamsBytes;
+  WGPUBindGroupEntry entries[] = {WGPU_BIND_GROUP_ENTRY_INIT, WGPU_BIND_GROUP_ENTRY_INIT};
+  entries[0].buffer = entries[1].buffer = buffers_[params_].buffer;
+  entries[0].size = record::kParamsBytes;
+  entries[1].binding = 1;
+  entries[1].size = record::kLiveBytes;
   WGPUBindGroupDescriptor descriptor = WGPU_BIND_GROUP_DESCRIPTOR_INIT;
   descriptor.layout = gpu_->pipelines().params_layout();
-  descriptor.entryCount = 1, descriptor.entries = &entry;
+  descriptor.entryCount = 2, descriptor.entries = entries;
   ErrorScope scope(*gpu_);
   params_group_ = {gpu_->api().DeviceCreateBindGroup(gpu_->device(), &descriptor), gpu_->api().BindGroupRelease};
   params_are_new_ = true;

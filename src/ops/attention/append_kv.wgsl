@@ -1,8 +1,9 @@
 // Writes the rows of new keys and values into their caches.
 //
-// k, v: [count] elements; k_cache, v_cache: caches whose elements [offset, offset + count) are replaced.
+// k, v: [count] elements, rows of `row`; k_cache, v_cache: caches whose rows from position + live(position_entry) on are
+// replaced.
 // One invocation an element of both.
-// use: grid
+// use: grid, live
 
 @group(0) @binding(0) var<storage, read> k: array<f32>;
 @group(0) @binding(1) var<storage, read> v: array<f32>;
@@ -11,7 +12,9 @@
 
 struct Params {
   count: u32,
-  offset: u32,
+  row: u32,
+  position: u32,
+  position_entry: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -20,7 +23,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
         @builtin(local_invocation_index) lane: u32) {
   let i = grid_index(workgroup, workgroups) * 64u + lane;
   if (i < params.count) {
-    k_cache[params.offset + i] = k[i];
-    v_cache[params.offset + i] = v[i];
+    let at = (params.position + live(params.position_entry)) * params.row + i;
+    k_cache[at] = k[i];
+    v_cache[at] = v[i];
   }
 }

@@ -72,8 +72,8 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                 "supported.",
                 call.node().op, dropout, causal);
   SCONCE_TRY(double scale, scale_or_default(call, 10, q.shape[3]));
-  SCONCE_TRY(int64_t position, call.integer(5));
-  SCONCE_TRY(CacheRows rows, cache_rows(k, k_cache, position));
+  SCONCE_TRY(LiveInteger position, call.live_integer(5));
+  SCONCE_TRY(CacheRows rows, cache_rows(k, k_cache, position.value));
   SCONCE_TRY(Operand output, plan.output(0, q.shape));
 
   const uint64_t count = rows.steps * rows.row;
@@ -82,7 +82,9 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                                              .k_cache = k_cache,
                                              .v_cache = v_cache,
                                              .count = static_cast<uint32_t>(count),
-                                             .offset = static_cast<uint32_t>(rows.position * rows.row)},
+                                             .row = static_cast<uint32_t>(rows.row),
+                                             .position = position.addend,
+                                             .position_entry = position.entry},
                           div_ceil(count, 64)));
   const auto head_size = static_cast<uint64_t>(q.shape[3]);
   return plan_attention({.q = q,
@@ -91,8 +93,9 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                          .output = output,
                          .tokens = rows.steps,
                          .keys = rows.position + rows.steps,
+                         .capacity = static_cast<uint64_t>(k_cache.shape[1]),
                          .causal = true,
-                         .first_position = rows.position,
+                         .first_position = position,
                          .kv_heads = static_cast<uint64_t>(k.shape[2]),
                          .group = static_cast<uint64_t>(q.shape[2] / k.shape[2]),
                          .head_size = head_size,

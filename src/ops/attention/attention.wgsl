@@ -11,7 +11,7 @@
 // of the keys: each invocation owns a key of 64 while scores are made, then elements lane, lane + 64, ... of the sums.
 // With one split the result is final. Otherwise output is, for each split and row, the sums without division, and after
 // all of these the greatest score and the sum of the weights: attention_merge.wgsl puts them together.
-// use: grid
+// use: grid, live
 // variant: d_tiles = 1 | 2 | 4
 // limits: workgroup_bytes = 5120
 
@@ -23,9 +23,10 @@
 
 struct Params {
   tokens: u32,
-  keys: u32,  // first_position + tokens when causal
+  keys: u32,  // to which live(position_entry) is added: first_position + tokens when causal
   causal: u32,
-  first_position: u32,
+  first_position: u32,  // the same
+  position_entry: u32,  // 0 unless a SymInt says the position
   kv_heads: u32,
   group: u32,
   head_size: u32,
@@ -39,6 +40,14 @@ struct Params {
   split_keys: u32,  // keys of a split, a multiple of 64
 }
 @group(1) @binding(0) var<uniform> params: Params;
+
+fn live_position() -> u32 {
+  return params.first_position + live(params.position_entry);
+}
+
+fn live_keys() -> u32 {
+  return params.keys + live(params.position_entry);
+}
 
 const lanes = 64u;
 const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
@@ -68,13 +77,13 @@ fn q_at(i: u32, kv_head: u32, d: u32) -> f32 {
 // Keys that row i sees: none past the last row.
 fn visible(i: u32) -> u32 {
   let token = i / params.group;
-  return select(0u, select(params.keys, params.first_position + token + 1u, params.causal != 0u), token < params.tokens);
+  return select(0u, select(live_keys(), live_position() + token + 1u, params.causal != 0u), token < params.tokens);
 }
 
 fn mask_at(i: u32, kv_head: u32, key: u32) -> f32 {
   let row = row_at(i, kv_head);
   if (row.token < params.tokens) {
-    return mask[(row.head * params.tokens + row.token) * params.keys + key];
+    return mask[(row.head * params.tokens + row.token) * live_keys() + key];
   }
   return 0.0;
 }
@@ -85,7 +94,7 @@ fn store(i: u32, kv_head: u32, split: u32, d: u32, sum: f32, greatest: f32, weig
     return;
   }
   if (params.splits == 1u) {
-    output[row.token * params.q_token + row.head * params.q_head + d] = select(sum / weight, 0.0, params.keys == 0u);
+    output[row.token * params.q_token + row.head * params.q_head + d] = select(sum / weight, 0.0, live_keys() == 0u);
     return;
   }
   let rows = params.tokens * params.kv_heads * params.group;
@@ -149,7 +158,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let first_key = split * params.split_keys;
   for (var start = first_key; start < end; start += lanes) {
     let key = start + lane;
-    let key_start = min(key, params.keys - 1u) * params.kv_token + kv_head * params.kv_head;
+    let key_start = min(key, live_keys() - 1u) * params.kv_token + kv_head * params.kv_head;
     var score = vec4<f32>();
     for (var first = 0u; first < params.head_size; first += q_part) {
       if (start == first_key || params.head_size > q_part) {
@@ -159,7 +168,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       }
       score += dot_rows(key_start, first, min(params.head_size - first, q_part));
     }
-    if (params.has_mask != 0u && key < params.keys) {
+    if (params.has_mask != 0u && key < live_keys()) {
       score += vec4<f32>(mask_at(i, kv_head, key), mask_at(i + 1u, kv_head, key), mask_at(i + 2u, kv_head, key),
                          mask_at(i + 3u, kv_head, key));
     }

@@ -26,6 +26,7 @@ constexpr uint64_t kKeysOfTile = 64;
 struct Splits {
   uint64_t count = 1;
   uint64_t keys = 0;  // of each, a multiple of kKeysOfTile
+  bool operator==(const Splits&) const = default;
 };
 
 // Ranges of keys, so that there are about `wanted` workgroups. A software adapter has a few cores, and a second
@@ -42,6 +43,14 @@ Splits split_keys(uint64_t keys, uint64_t workgroups, const record::Capabilities
   return {std::max<uint64_t>(1, div_ceil(keys, split)), split};
 }
 
+// How many more keys are split in the same way, up to `most`: so long the plan of a decode step stays as it is.
+uint64_t more_keys(uint64_t keys, uint64_t workgroups, const record::Capabilities& device, uint64_t most) {
+  const Splits splits = split_keys(keys, workgroups, device);
+  uint64_t more = 0;
+  while (more < most && split_keys(keys + more + 1, workgroups, device) == splits) ++more;
+  return more;
+}
+
 // The parts of a kernel that do not depend on the route.
 template <typename Kernel>
 Kernel attention_kernel(const Attention& a, const Operand& output, const Splits& splits) {
@@ -52,9 +61,10 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.mask = a.mask;
   kernel.output = output;
   kernel.tokens = static_cast<uint32_t>(a.tokens);
-  kernel.keys = static_cast<uint32_t>(a.keys);
   kernel.causal = a.causal;
-  kernel.first_position = static_cast<uint32_t>(a.first_position);
+  kernel.first_position = a.first_position.addend;
+  kernel.position_entry = a.first_position.entry;
+  kernel.keys = a.first_position.entry == 0 ? static_cast<uint32_t>(a.keys) : static_cast<uint32_t>(a.tokens);
   kernel.kv_heads = static_cast<uint32_t>(a.kv_heads);
   kernel.group = static_cast<uint32_t>(a.group);
   kernel.head_size = static_cast<uint32_t>(a.head_size);
@@ -90,6 +100,10 @@ Result<void> plan_attention(const Attention& a, const record::Capabilities& devi
   const Route route = choose_route(a, device);
   const uint64_t tiles = div_ceil(a.tokens * a.group, route.rows) * div_ceil(a.head_size, route.elements) * a.kv_heads;
   const Splits splits = split_keys(a.keys, tiles, device);
+  if (a.first_position.symint != graph::kNone) {
+    const uint64_t more = more_keys(a.keys, tiles, device, std::min(a.capacity - a.keys, kKeysOfTile));
+    plan.holds_while(a.first_position, a.first_position.value, a.first_position.value + static_cast<int64_t>(more));
+  }
   const uint64_t rows = a.tokens * a.kv_heads * a.group;
   const Operand output =
       splits.count > 1 ? plan.scratch(splits.count * rows * (a.head_size + 2) * sizeof(float)) : a.output;

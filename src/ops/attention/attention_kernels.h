@@ -10,8 +10,9 @@ struct Attention {
   Operand q, k, v, mask, output;
   uint64_t tokens = 0;  // queries of a head
   uint64_t keys = 0;
+  uint64_t capacity = 0;  // of the KV cache, when causal
   bool causal = false;
-  uint64_t first_position = 0;       // of query 0, when causal
+  LiveInteger first_position;        // of query 0, when causal: then keys is first_position + tokens
   uint64_t kv_heads = 0, group = 1;  // query heads = kv_heads * group
   uint64_t head_size = 0;
   uint64_t q_token = 0, q_head = 0, kv_token = 0, kv_head = 0;

@@ -4,7 +4,7 @@
 // One workgroup is one subgroup of `width` invocations, at most the device's least subgroup size. It takes `rows` query
 // rows of one key head, 4 * width keys at a time. For the scores each invocation owns four keys, and elements of q are
 // broadcast; for the sums it owns four elements of the head (eight with `wide`), and weights are broadcast.
-// use: grid, broadcast
+// use: grid, live, broadcast
 // variant: rows = 4 | 8
 // variant: width = 4 | 8
 // variant: wide = false | true
@@ -18,9 +18,10 @@
 
 struct Params {
   tokens: u32,
-  keys: u32,  // first_position + tokens when causal
+  keys: u32,  // to which live(position_entry) is added: first_position + tokens when causal
   causal: u32,
-  first_position: u32,
+  first_position: u32,  // the same
+  position_entry: u32,  // 0 unless a SymInt says the position
   kv_heads: u32,
   group: u32,
   head_size: u32,
@@ -35,6 +36,14 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
+fn live_position() -> u32 {
+  return params.first_position + live(params.position_entry);
+}
+
+fn live_keys() -> u32 {
+  return params.keys + live(params.position_entry);
+}
+
 const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
 const step_keys = 4u * width;
 const tile_elements = select(4u, 8u, wide) * width;
@@ -42,7 +51,7 @@ const tile_elements = select(4u, 8u, wide) * width;
 // Keys that row i sees: none past the last row.
 fn visible(i: u32) -> u32 {
   let token = i / params.group;
-  return select(0u, select(params.keys, params.first_position + token + 1u, params.causal != 0u), token < params.tokens);
+  return select(0u, select(live_keys(), live_position() + token + 1u, params.causal != 0u), token < params.tokens);
 }
 
 // Where row i of q begins; rows past the last one repeat it and are not stored.
@@ -71,7 +80,7 @@ fn k_columns(starts: vec4<u32>, d: u32) -> mat4x4<f32> {
 
 // Elements `elements` of key rows `key` to key + 3, a column an element.
 fn v_columns(key: u32, kv_head: u32, elements: vec4<u32>) -> mat4x4<f32> {
-  let rows = min(key + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(params.keys - 1u)) * params.kv_token +
+  let rows = min(key + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(live_keys() - 1u)) * params.kv_token +
              kv_head * params.kv_head;
   let e = min(elements, vec4<u32>(params.head_size - 1u));
   return mat4x4<f32>(vec4<f32>(v[rows.x + e.x], v[rows.y + e.x], v[rows.z + e.x], v[rows.w + e.x]),
@@ -83,7 +92,7 @@ fn v_columns(key: u32, kv_head: u32, elements: vec4<u32>) -> mat4x4<f32> {
 fn mask_four(i: u32, kv_head: u32, keys: vec4<u32>) -> vec4<f32> {
   let safe = min(i, params.tokens * params.group - 1u);
   let head = kv_head * params.group + safe % params.group;
-  let at = (head * params.tokens + safe / params.group) * params.keys + min(keys, vec4<u32>(params.keys - 1u));
+  let at = (head * params.tokens + safe / params.group) * live_keys() + min(keys, vec4<u32>(live_keys() - 1u));
   return vec4<f32>(mask[at.x], mask[at.y], mask[at.z], mask[at.w]);
 }
 
@@ -93,7 +102,7 @@ fn store(i: u32, kv_head: u32, split: u32, d: u32, sum: f32, greatest: f32, weig
     return;
   }
   if (params.splits == 1u) {
-    output[q_start(i, kv_head) + d] = select(sum / weight, 0.0, params.keys == 0u);
+    output[q_start(i, kv_head) + d] = select(sum / weight, 0.0, live_keys() == 0u);
     return;
   }
   let heads = params.kv_heads * params.group;
@@ -147,7 +156,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
   for (var start = split * params.split_keys; start < end; start += step_keys) {
     let keys = start + owned;
-    let key_starts = min(keys, vec4<u32>(params.keys - 1u)) * params.kv_token + kv_head * params.kv_head;
+    let key_starts = min(keys, vec4<u32>(live_keys() - 1u)) * params.kv_token + kv_head * params.kv_head;
     var scores = array<vec4<f32>, rows>();
     for (var d = 0u; d < params.head_size; d += width) {
       let first = k_columns(key_starts, d);

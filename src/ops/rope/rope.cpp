@@ -34,13 +34,15 @@ Result<RotaryCall> read_rotary_call(const Call& call) {
   return rotary;
 }
 
-Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, uint64_t first_position, bool halves,
+Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, const LiveInteger& position, bool halves,
                            NodePlan& plan) {
   const Shape& table = rotary.cos.shape;
+  const auto first_position = static_cast<uint64_t>(position.value);
   SCONCE_CHECK(first_position + rotary.steps <= static_cast<uint64_t>(table[0]),
                "{} tokens from row {} on pass the {} rows of the rotary tables: the position is outside the model's "
                "context length.",
                rotary.steps, first_position, table[0]);
+  plan.holds_while(position, 0, table[0] - static_cast<int64_t>(rotary.steps));
   SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
   SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
   const uint64_t q_pairs = rotary.xq.numel() / 2, k_pairs = rotary.xk.numel() / 2;
@@ -59,7 +61,8 @@ Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, uint6
                                              .rotary = static_cast<uint32_t>(rotary_size),
                                              .angles = static_cast<uint32_t>(table[1]),
                                              .steps = static_cast<uint32_t>(rotary.steps),
-                                             .first_position = static_cast<uint32_t>(first_position),
+                                             .first_position = position.addend,
+                                             .position_entry = position.entry,
                                              .halves = halves},
                        div_ceil(q_pairs + k_pairs, 64));
 }
@@ -73,7 +76,7 @@ Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
   const auto angles = static_cast<uint64_t>(rotary.cos.shape[1]);
   SCONCE_CHECK(2 * angles == rotary.head_size, "The rotary tables have {} angles, but heads of {} elements need {}.",
                angles, rotary.head_size, rotary.head_size / 2);
-  return plan_rotation(rotary, rotary.head_size, 0, /*halves=*/false, plan);
+  return plan_rotation(rotary, rotary.head_size, LiveInteger{}, /*halves=*/false, plan);
 }
 
 // et_vk.apply_rotary_emb_hf(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [P, R], sin, start_pos) -> [q, k]
@@ -81,14 +84,14 @@ Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
 // holds the angles of token s.
 Result<void> plan_apply_rotary_emb_hf(const Call& call, NodePlan& plan) {
   SCONCE_TRY(RotaryCall rotary, read_rotary_call(call));
-  SCONCE_TRY(int64_t position, call.integer(4));
+  SCONCE_TRY(LiveInteger position, call.live_integer(4));
   const auto size = static_cast<uint64_t>(rotary.cos.shape[1]);
   SCONCE_CHECK(size % 2 == 0 && size <= rotary.head_size,
                "The rotary tables turn {} elements, but they must turn an even number of a head's {}.", size,
                rotary.head_size);
-  SCONCE_CHECK(position >= 0 && position <= rotary.cos.shape[0],
-               "Position {} lies outside the {} positions of the rotary tables.", position, rotary.cos.shape[0]);
-  return plan_rotation(rotary, size, static_cast<uint64_t>(position), /*halves=*/true, plan);
+  SCONCE_CHECK(position.value >= 0 && position.value <= rotary.cos.shape[0],
+               "Position {} lies outside the {} positions of the rotary tables.", position.value, rotary.cos.shape[0]);
+  return plan_rotation(rotary, size, position, /*halves=*/true, plan);
 }
 
 // et_vk.apply_rotary_emb_interleaved(x [B, N, C], freqs, N rows of C/2 pairs (cos, sin)) -> y, shaped like x

@@ -6,7 +6,7 @@
 // xq, q: [tokens, q_heads, head_size]; xk, k: [tokens, k_heads, head_size], where a batch repeats the positions:
 // position = first_position + token % steps. cos, sin: rows of `angles` elements, a row a position.
 // One invocation a pair, or two of the elements that pass through.
-// use: grid
+// use: live, grid
 // variant: halves = false | true
 
 @group(0) @binding(0) var<storage, read> xq: array<f32>;
@@ -26,6 +26,7 @@ struct Params {
   angles: u32,
   steps: u32,
   first_position: u32,
+  position_entry: u32,  // of a SymInt that is added to first_position, or 0
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -41,7 +42,7 @@ fn pair_at(i: u32, heads: u32) -> Pair {
   let pair = i % (params.head_size / 2u);
   let head = i / (params.head_size / 2u);
   let start = head * params.head_size;
-  let angles = (params.first_position + head / heads % params.steps) * params.angles;
+  let angles = ((params.first_position + live(params.position_entry)) + head / heads % params.steps) * params.angles;
   if (pair >= params.rotary / 2u || !halves) {
     let turns = pair < params.rotary / 2u;
     let angle = select(0u, angles + pair, turns);
