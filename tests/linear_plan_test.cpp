@@ -16,7 +16,9 @@ PlanCase q4_linear(int64_t m, int64_t k, int64_t n, int64_t group, std::vector<u
   PlanCase c("et_vk.linear_q4gsw.default");
   c.live_tensor({1, 128, k}, {1, m, k});
   c.constant({n, (k + 7) / 8 * 4}, Dtype::u8, std::move(parts));
-  c.tensor({(k + group - 1) / group, (n + 3) / 4 * 4}).value(group).null().tensor({1, 128, n});
+  const int64_t padded = (n + 3) / 4 * 4;
+  c.constant({(k + group - 1) / group, padded}, Dtype::f32, {static_cast<uint32_t>(padded)});
+  c.value(group).null().tensor({1, 128, n});
   return c;
 }
 
@@ -31,15 +33,15 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
   };
   constexpr auto kGpu = AdapterClass::discrete, kCpu = AdapterClass::software;
   for (const Row& row : {
-           Row{1, kGpu, true, 32, "q4_linear_gemv<whole_blocks=true>", 5},
-           Row{8, kGpu, false, 4, "q4_linear_gemv<whole_blocks=true>", 40},
+           Row{1, kGpu, true, 32, "q4_linear_gemv<whole_blocks=true, form=plain>", 5},
+           Row{8, kGpu, false, 4, "q4_linear_gemv<whole_blocks=true, form=plain>", 40},
            Row{9, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 2},
            Row{128, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 4},
-           Row{1, kCpu, true, 8, "q4_linear_lanes<tokens=1, width=8, whole_blocks=true>", 3},
-           Row{2, kCpu, true, 4, "q4_linear_lanes<tokens=1, width=4, whole_blocks=true>", 6},
-           Row{3, kCpu, true, 8, "q4_linear_lanes<tokens=4, width=8, whole_blocks=true>", 3},
-           Row{128, kCpu, true, 8, "q4_linear_lanes<tokens=8, width=8, whole_blocks=true>", 48},
-           Row{1, kCpu, false, 4, "q4_linear_gemv<whole_blocks=true>", 5},
+           Row{1, kCpu, true, 8, "q4_linear_lanes<tokens=1, width=8, whole_blocks=true, form=plain>", 3},
+           Row{2, kCpu, true, 4, "q4_linear_lanes<tokens=1, width=4, whole_blocks=true, form=plain>", 6},
+           Row{3, kCpu, true, 8, "q4_linear_lanes<tokens=4, width=8, whole_blocks=true, form=plain>", 3},
+           Row{128, kCpu, true, 8, "q4_linear_lanes<tokens=8, width=8, whole_blocks=true, form=plain>", 48},
+           Row{1, kCpu, false, 4, "q4_linear_gemv<whole_blocks=true, form=plain>", 5},
        }) {
     PlanCase c = q4_linear(row.m, 64, 70, 32);
     c.capabilities.adapter_class = row.adapter;
@@ -49,7 +51,7 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
     EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, row.m, 70}));
     EXPECT_EQ(c.kernels(), row.kernel);
     EXPECT_EQ(c.workgroups(), std::vector{row.workgroups}) << row.m << " rows";
-    EXPECT_EQ(c.packings, std::vector{Packing::q4_blocks});
+    EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks, Packing::q4_scales}));
   }
 }
 
@@ -64,7 +66,7 @@ TEST(Q4Linear, ScalesWholeBlocksWhereGroupsAllowIt) {
   for (int64_t group : {1, 7, 8, 24, 32, 48, 64, 96}) {
     PlanCase c = q4_linear(1, 100, 8, group);
     ASSERT_TRUE(c.run()) << c.error();
-    EXPECT_EQ(c.kernels(), fmt::format("q4_linear_gemv<whole_blocks={}>", group % 32 == 0)) << group;
+    EXPECT_EQ(c.kernels(), fmt::format("q4_linear_gemv<whole_blocks={}, form=plain>", group % 32 == 0)) << group;
   }
 }
 
@@ -94,10 +96,10 @@ TEST(Q4Linear, NamesWhatDoesNotFit) {
 
 TEST(Q4Linear, TakesOneScaleARowWithTheEarlierWeightInTheHighNibble) {
   PlanCase c("et_vk.linear_qcs4w.default");
-  c.tensor({3, 72}).constant({8, 36}, Dtype::u8).tensor({8}).tensor({3, 8});
+  c.tensor({3, 72}).constant({8, 36}, Dtype::u8).constant({8}).tensor({3, 8});
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "q4_linear_gemv<whole_blocks=true>");
-  EXPECT_EQ(c.packings, std::vector{Packing::q4_blocks_high_first});
+  EXPECT_EQ(c.kernels(), "q4_linear_gemv<whole_blocks=true, form=plain>");
+  EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks_high_first, Packing::q4_scales}));
 }
 
 TEST(Q4Packing, TakesSixteenBytesForEachStartedBlockOfARow) {
@@ -108,7 +110,8 @@ TEST(Q4Packing, TakesSixteenBytesForEachStartedBlockOfARow) {
   NodePlan plan;
   plan.begin(nullptr, nullptr, capabilities);
   const Shape shape = {70, 36};
-  ASSERT_TRUE(info.pack({shape, {}, {}, 5, 20, 70}, plan));
+  ASSERT_TRUE(
+      info.pack({.shape = shape, .raw_first = 5, .raw_rows = 20, .part_rows = 70, .first_row = 5, .rows = 20}, plan));
   EXPECT_EQ(plan.commands()[0].grid[0], 1u);  // 20 rows of 3 blocks
   EXPECT_EQ(record::kernel_label(*plan.commands()[0].kernel, plan.commands()[0].variant), "q4_pack<high_first=false>");
 }

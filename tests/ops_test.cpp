@@ -9,6 +9,7 @@
 
 #include "graph/build.h"
 #include "ops/contract.h"
+#include "passes/passes.h"
 #include "runtime/model.h"
 #include "sconce/model.h"
 #include "support/capability_sets.h"
@@ -57,10 +58,10 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
     ASSERT_TRUE(file) << file.error().to_string();
     file_ = *std::move(file);
   }
-  void load(Features features) {
+  void load(Features features, bool fuse = true) {
     Device* device = test::device(features);
     ASSERT_NE(device, nullptr);
-    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .warm_up = false});
+    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .fuse = fuse, .warm_up = false});
     ASSERT_EQ(model.has_value(), file_.loads) << (model ? "" : model.error().to_string());
     if (model) {
       model_ = *std::move(model);
@@ -82,8 +83,8 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
     for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i);
   }
   // The same; then, if the runs stand alone, again in random order, else again after a reset.
-  void run_reused(Features features) {
-    load(features);
+  void run_reused(Features features, bool fuse = true) {
+    load(features, fuse);
     if (!model_) return;
     Session session = this->session();
     std::vector<size_t> order(file_.runs.size());
@@ -136,17 +137,39 @@ Result<program::Program> read_program(const CaseFile& file) {
   return std::move(files.program);
 }
 
+// The graph of a case as it is planned.
+Result<graph::Graph> rewritten_graph(const CaseFile& file) {
+  SCONCE_TRY(program::Program program, read_program(file));
+  SCONCE_TRY(graph::Graph graph, graph::build_graph(program, "forward"));
+  passes::rewrite(graph, {});
+  return graph;
+}
+
+// Whether a pass makes a fused node.
+bool is_fused(const CaseFile& file) {
+  auto graph = rewritten_graph(file);
+  return graph && std::ranges::any_of(
+                      graph->nodes, [](const graph::Node& node) { return node.op.starts_with("sconce."); });
+}
+
+// The nodes that a fused one takes the place of must give the same.
+TEST_P(OperatorCase, WithoutFusion) {
+  if (!is_fused(file_)) return;
+  run_reused(Features::all, /*fuse=*/false);
+  run_reused(Features::plain, /*fuse=*/false);
+}
+
 // Small limits make some programs impossible: then loading or the run says which number is too large.
 void expect_too_small(const Error& error) {
   EXPECT_EQ(error.code, ErrorCode::unsupported) << error.to_string();
   EXPECT_NE(error.message.find_first_of("0123456789"), std::string::npos) << error.message;
 }
 
-void plan_all_runs(const program::Program& program, const CaseFile& file, const test::CapabilitySet& set) {
+void plan_all_runs(const program::Program& program, const CaseFile& file, const test::CapabilitySet& set, bool fuse) {
   const record::Capabilities defaults;
   const bool small = set.capabilities.max_workgroups_per_dimension < defaults.max_workgroups_per_dimension ||
                      set.capabilities.max_storage_binding_bytes < defaults.max_storage_binding_bytes;
-  auto model = runtime::Model::create(program, {.capabilities = set.capabilities});
+  auto model = runtime::Model::create(program, {.capabilities = set.capabilities, .fuse = fuse});
   if (!model && small) return expect_too_small(model.error());
   ASSERT_TRUE(model) << model.error().to_string();
   auto session = test::DrySession::create(**model, set.capabilities);
@@ -170,7 +193,8 @@ TEST_P(OperatorCase, IsPlannedForEveryDevice) {
   ASSERT_TRUE(program) << program.error().to_string();
   for (const test::CapabilitySet& set : test::all_capability_sets()) {
     SCOPED_TRACE(set.name);
-    plan_all_runs(*program, file_, set);
+    plan_all_runs(*program, file_, set, /*fuse=*/true);
+    if (is_fused(file_)) plan_all_runs(*program, file_, set, /*fuse=*/false);
     if (HasFailure()) return;
   }
 }
@@ -210,10 +234,11 @@ TEST(OperatorCases, CoverTheCatalogue) {
     ASSERT_TRUE(file) << file.error().to_string();
     auto program = read_program(*file);
     ASSERT_TRUE(program) << program.error().to_string();
-    auto graph = graph::build_graph(*program, "forward");
+    auto graph = graph::build_graph(*program, "forward"), rewritten = rewritten_graph(*file);
     if (!graph) continue;  // a case of which loading must fail
     std::set<std::string> names;
     for (const graph::Node& node : graph->nodes) names.insert(node.op);
+    for (const graph::Node& node : rewritten->nodes) names.insert(node.op);
     for (const std::string& name : names)
       if (auto found = cases.find(name); found != cases.end()) ++found->second;
   }

@@ -1,5 +1,6 @@
 #include "ops/call.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace sconce::ops {
@@ -73,6 +74,10 @@ Result<std::vector<std::optional<TensorArg>>> Call::optional_tensors(size_t i) c
 }
 
 Result<std::vector<TensorArg>> Call::tensors(size_t i) const {
+  if (is_tensor(i)) {
+    SCONCE_TRY(TensorArg only, tensor(i));
+    return std::vector{only};
+  }
   SCONCE_TRY(auto all, optional_tensors(i));
   std::vector<TensorArg> result;
   for (auto& tensor : all) {
@@ -177,17 +182,21 @@ Result<std::vector<double>> Call::numbers(size_t i) const {
 }
 
 bool Call::is_constant(size_t i) const {
+  auto constant = [&](ValueId id) {
+    const graph::TensorValue* tensor = graph_.tensor(id);
+    return tensor != nullptr && tensor->constant && !tensor->is_state;
+  };
   const Value* v = value(i);
-  const auto* tensor = v ? std::get_if<graph::TensorValue>(v) : nullptr;
-  return tensor != nullptr && tensor->constant && !tensor->is_state;
+  if (v == nullptr) return false;
+  const auto* list = std::get_if<graph::ValueList>(v);
+  return list ? !list->items.empty() && std::ranges::all_of(list->items, constant) : constant(node_.args[i]);
 }
 
 Result<std::span<const ConstantPart>> Call::constant_parts(size_t i, Packing packing) const {
-  SCONCE_TRY(TensorArg arg, tensor(i));
   if (!is_constant(i))
     return fail(ErrorCode::unsupported, "Argument {} of {} must be a constant, but it is computed in the run.", i,
                 node_.op);
-  return constants_.parts(arg.id, packing);
+  return constants_.parts(node_.args[i], packing);
 }
 
 Result<Operand> Call::constant(size_t i, Packing packing) const {

@@ -40,6 +40,7 @@ class ConstantProvider {
  public:
   // The table entry of a SymInt, or 0 when the table is full.
   virtual uint32_t live_entry(graph::ValueId symint) = 0;
+  // `constant` is a tensor, or a list of tensors whose rows follow each other.
   virtual Result<std::span<const ConstantPart>> parts(graph::ValueId constant, Packing packing) = 0;
   // Elements of a small integer tensor whose contents the host knows (a graph input), or nothing.
   virtual std::optional<std::vector<int64_t>> host_integers(graph::ValueId tensor) = 0;
@@ -64,7 +65,7 @@ class Call {
   Result<TensorArg> tensor(size_t i, Dtype dtype) const;
   // Nothing when the argument is null.
   Result<std::optional<TensorArg>> optional_tensor(size_t i, Dtype dtype) const;
-  Result<std::vector<TensorArg>> tensors(size_t i) const;                          // a ValueList of tensors
+  Result<std::vector<TensorArg>> tensors(size_t i) const;                          // a ValueList of tensors, or one
   Result<std::vector<std::optional<TensorArg>>> optional_tensors(size_t i) const;  // some may be absent
 
   // The exporter stores equal numbers once, so `0` and `0.0` may share a value of either kind: all of these accept
@@ -83,10 +84,11 @@ class Call {
   // RealList, IntList or a single number; empty when null.
   Result<std::vector<double>> numbers(size_t i) const;
 
-  // Whether argument i is a tensor whose contents are known at load and never change.
+  // Whether argument i is a tensor, or a list of tensors, whose contents are known at load and never change.
   bool is_constant(size_t i) const;
-  // A constant tensor in a packing. Ask for constants before reading SymInts: at load, a node whose SymInts are not
-  // known yet is planned as far as it goes, and what it asked for is what will be uploaded.
+  // A constant tensor in a packing, or a list of them with their rows one below the other. Ask for constants before
+  // reading SymInts: at load, a node whose SymInts are not known yet is planned as far as it goes, and what it asked
+  // for is what will be uploaded.
   Result<std::span<const ConstantPart>> constant_parts(size_t i, Packing packing) const;
   // The same for a constant that fits one binding.
   Result<Operand> constant(size_t i, Packing packing) const;

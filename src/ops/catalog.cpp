@@ -139,6 +139,7 @@ constexpr OperatorInfo kOperators[] = {
     {"aten.mm.default", plan_mm, {}},
     {"et_vk.linear_q4gsw.default", plan_linear_q4gsw, {}},
     {"et_vk.linear_qcs4w.default", plan_linear_qcs4w, {}},
+    {"sconce.q4_linear", plan_q4_linear, {}},
 
     // movement
     {"aten.alias_copy.default", plan_clone, kReshape},

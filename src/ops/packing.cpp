@@ -15,6 +15,7 @@ constexpr PackingInfo kPackings[] = {
     {"raw", raw_bytes, nullptr},
     {"q4_blocks", q4_packed_bytes, pack_q4},
     {"q4_blocks_high_first", q4_packed_bytes, pack_q4_high_first},
+    {"q4_scales", q4_scales_bytes, pack_q4_scales, /*rows_are_columns=*/true},
 };
 
 }  // namespace

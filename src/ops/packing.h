@@ -18,34 +18,38 @@ enum class Packing : uint8_t {
   raw,                   // as stored in the program
   q4_blocks,             // 4-bit rows in blocks of 32 weights, interleaved by row: linear/q4_pack.wgsl
   q4_blocks_high_first,  // the same, from bytes that hold the earlier weight in their high nibble
+  q4_scales,             // scales of 4-bit rows, [groups, rows]: the columns of what is stored are the rows here
 };
 
-// Rows [first_row, first_row + rows) of a constant in its packed form: one buffer. A constant has several parts when it
-// would pass the device's binding limit as one.
+// Rows [first_row, first_row + rows) of one constant, or of several one below the other, in packed form: one buffer.
+// There are several parts when one would pass the device's binding limit.
 struct ConstantPart {
   Operand data;
   uint32_t first_row = 0;
   uint32_t rows = 0;
 };
 
-// One step of packing: raw bytes of some rows, just uploaded, into their place in a part.
+// One step of packing: some stored rows of one constant, just uploaded, into their place in a part.
 struct PackCall {
-  const Shape& shape;                // serialized shape of the whole constant; rows are its first dim
-  Operand raw;                       // whole rows [first_row, first_row + rows), as stored, from byte 0
-  Operand part;                      // destination: all of the part
-  uint32_t first_row = 0, rows = 0;  // relative to the part
-  uint32_t part_rows = 0;
+  const Shape& shape;  // serialized shape of the whole constant
+  Operand raw;         // whole stored rows [raw_first, raw_first + raw_rows), from byte 0
+  uint32_t raw_first = 0, raw_rows = 0;
+  Operand part;                       // destination: all of the part
+  uint32_t part_rows = 0;             // of it
+  uint32_t first_row = 0, rows = 0;   // of the constant: what belongs into this part
+  uint32_t to_row = 0;                // where first_row goes
 };
 
 struct PackingInfo {
   std::string_view name;
-  // Bytes of a part of `rows` rows of a constant of this shape and element type.
+  // Bytes of a part of `rows` rows of constants of this shape and element type.
   uint64_t (*packed_bytes)(const Shape& shape, Dtype dtype, uint32_t rows);
   // Emits the repack dispatch; null for raw, which is uploaded into its place.
   Result<void> (*pack)(const PackCall& call, NodePlan& plan);
+  bool rows_are_columns = false;  // a row is a column of what is stored, not a row
 };
 
 const PackingInfo& packing_info(Packing packing);
-inline constexpr size_t kPackingCount = 3;
+inline constexpr size_t kPackingCount = 4;
 
 }  // namespace sconce::ops

@@ -4,7 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -14,11 +14,18 @@
 
 namespace sconce::planner {
 
+// Some rows of one constant, and where they go in a part.
+struct PackedSource {
+  program::Range range;  // the raw bytes of the whole constant
+  Shape shape;
+  Dtype dtype = Dtype::f32;
+  uint32_t first_row = 0, rows = 0;
+  uint32_t to_row = 0;
+};
+
 // One buffer of the model: the parts of all constants with equal contents and packing are the same.
 struct PackedPart {
-  program::Range range;  // the raw bytes of this part's rows, as stored
-  Shape shape;           // of the whole constant
-  Dtype dtype = Dtype::f32;
+  std::vector<PackedSource> sources;
   ops::Packing packing = ops::Packing::raw;
   uint32_t first_row = 0, rows = 0;
   uint64_t bytes = 0;              // packed
@@ -29,8 +36,10 @@ class ConstantTable {
  public:
   explicit ConstantTable(const record::Capabilities& capabilities) : capabilities_(capabilities) {}
 
-  // The parts of a constant in a packing; new ones are remembered for the load Step.
-  Result<std::vector<ops::ConstantPart>> request(const graph::TensorValue& constant, ops::Packing packing);
+  // The parts of a constant in a packing, or of several whose rows follow each other: they have one shape but for the
+  // number of their rows. New parts are remembered for the load Step.
+  Result<std::vector<ops::ConstantPart>> request(std::span<const graph::TensorValue* const> constants,
+                                                 ops::Packing packing);
 
   std::span<const PackedPart> parts() const { return parts_; }
   uint64_t total_bytes() const;
@@ -41,11 +50,12 @@ class ConstantTable {
   static constexpr uint64_t kChunkBytes = 16ull << 20;
 
  private:
-  Result<void> load_part(const PackedPart& part, StepWriter& writer, uint32_t staging);
+  Result<void> add_parts(std::span<const graph::TensorValue* const> constants, ops::Packing packing);
+  Result<void> load_packed(const PackedPart& part, const PackedSource& source, StepWriter& writer, uint32_t staging);
 
   record::Capabilities capabilities_;
   std::vector<PackedPart> parts_;
-  std::map<std::tuple<std::string, ops::Packing, int64_t>, std::pair<uint32_t, uint32_t>> index_;  // first part, count
+  std::map<std::pair<std::string, ops::Packing>, std::pair<uint32_t, uint32_t>> index_;  // first part, count
 };
 
 }  // namespace sconce::planner

@@ -58,7 +58,7 @@ class LoadTimeConstants final : public ops::ConstantProvider {
   Result<std::span<const ops::ConstantPart>> parts(ValueId constant, ops::Packing packing) override {
     auto& parts = method_.parts[Method::part_key(constant, packing)];
     if (parts.empty()) {
-      SCONCE_TRY(parts, table_.request(*method_.graph.tensor(constant), packing));
+      SCONCE_TRY(parts, table_.request(constants_of(constant), packing));
     }
     return std::span<const ops::ConstantPart>(parts);
   }
@@ -66,6 +66,15 @@ class LoadTimeConstants final : public ops::ConstantProvider {
   uint32_t live_entry(ValueId) override { return 0; }  // no SymInt is known yet
 
  private:
+  // The constants that a value is: itself, or the items of a list.
+  std::vector<const graph::TensorValue*> constants_of(ValueId value) const {
+    const auto* list = std::get_if<graph::ValueList>(&method_.graph.values[value]);
+    if (!list) return {method_.graph.tensor(value)};
+    std::vector<const graph::TensorValue*> constants;
+    for (ValueId item : list->items) constants.push_back(method_.graph.tensor(item));
+    return constants;
+  }
+
   Method& method_;
   ConstantTable& table_;
 };

@@ -18,6 +18,7 @@ struct Method {
   Layout layout;
   std::unordered_map<uint64_t, std::vector<ops::ConstantPart>> parts;  // by part_key
 
+  // `constant` is a tensor or a list of tensors whose rows follow each other.
   static uint64_t part_key(ValueId constant, ops::Packing packing) {
     return uint64_t{constant} << 8 | static_cast<uint64_t>(packing);
   }

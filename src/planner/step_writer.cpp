@@ -29,6 +29,12 @@ uint32_t Interner::dummy() {
   return dummy_;
 }
 
+uint32_t Interner::sink(size_t i) {
+  auto [found, added] = sinks_.try_emplace(i);
+  if (added) found->second = add_buffer(tables_, 16, record::BufferUse::scratch);
+  return found->second;
+}
+
 Result<Resolved> Interner::intern(const ops::PlannedCommand& command, std::span<const uint32_t> buffers) {
   Resolved resolved;
   if (command.kernel == nullptr) {

@@ -1,6 +1,7 @@
 // From planned commands, which name operands, to the record's commands, which name ids in Tables.
 #pragma once
 
+#include <map>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +35,8 @@ class Interner {
     for (size_t i = 0; i < count; ++i) {
       const ops::Operand& operand = command.operands[i];
       if (operand.kind == ops::Operand::Kind::absent) {
-        buffers[i] = dummy();
+        const bool is_written = command.kernel && command.kernel->bindings[i].access == record::Access::write;
+        buffers[i] = is_written ? sink(i) : dummy();
       } else {
         SCONCE_TRY(buffers[i], buffer_of(operand));
       }
@@ -46,12 +48,16 @@ class Interner {
 
  private:
   Result<Resolved> intern(const ops::PlannedCommand& command, std::span<const uint32_t> buffers);
-  uint32_t dummy();  // what an absent operand binds: 16 bytes that are never written
+  // What an absent operand binds: 16 bytes that are never written, or, as binding i that its kernel would write, 16
+  // bytes that nothing reads.
+  uint32_t dummy();
+  uint32_t sink(size_t i);
 
   record::Tables& tables_;
   std::unordered_map<uint64_t, uint32_t> pipelines_;
   std::unordered_multimap<uint64_t, uint32_t> bind_groups_;  // by hash of the content
   uint32_t dummy_ = record::kNone;
+  std::map<size_t, uint32_t> sinks_;
 };
 
 // One command in its final form. A dispatch's parameters go to `params`, its slot of kParamsBytes.

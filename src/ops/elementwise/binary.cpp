@@ -24,6 +24,21 @@ Result<Side> read_side(const Call& call, size_t i) {
   return Side{std::nullopt, number};
 }
 
+// The form of two tensors, and the box where one is broadcast.
+template <typename Kernel>
+Result<void> set_form(Kernel& kernel, const Shape& a, const Shape& b, const Shape& shape) {
+  using Form = typename Kernel::Form;
+  kernel.form = Form::dense;
+  if (a.numel() == shape.numel() && b.numel() == shape.numel()) return {};
+  kernel.form = Form::broadcast;
+  const Strides strides_a = broadcast_strides(a, shape), strides_b = broadcast_strides(b, shape);
+  StridedBox box;
+  for (size_t d = 0; d < shape.rank(); ++d) box.add(shape[d], strides_a[d], strides_b[d]);
+  kernel.rank = box.rank();
+  SCONCE_TRY(kernel.dims, box.template dims<8>());
+  return {};
+}
+
 // Everything that the kernels of this file have in common: operands as elements of `dtype`, the form, the box.
 template <typename Kernel>
 Result<Kernel> pair_kernel(const Side& a, const Side& b, const Shape& shape, Dtype dtype, NodePlan& plan) {
@@ -39,16 +54,8 @@ Result<Kernel> pair_kernel(const Side& a, const Side& b, const Shape& shape, Dty
   if (!a.tensor || !b.tensor) {
     kernel.form = a.tensor ? Form::scalar_right : Form::scalar_left;
     SCONCE_TRY(kernel.scalar_bits, bits_of(a.tensor ? b.number : a.number, dtype));
-  } else if (a.shape().numel() == shape.numel() && b.shape().numel() == shape.numel()) {
-    kernel.form = Form::dense;
   } else {
-    kernel.form = Form::broadcast;
-    const Strides strides_a = broadcast_strides(a.shape(), shape);
-    const Strides strides_b = broadcast_strides(b.shape(), shape);
-    StridedBox box;
-    for (size_t d = 0; d < shape.rank(); ++d) box.add(shape[d], strides_a[d], strides_b[d]);
-    kernel.rank = box.rank();
-    SCONCE_TRY(kernel.dims, box.dims<8>());
+    SCONCE_DO(set_form(kernel, a.shape(), b.shape(), shape));
   }
   return kernel;
 }
@@ -81,6 +88,18 @@ bool floating(const Side& side) {
 }
 
 }  // namespace
+
+Result<void> plan_sum_of(const ShapedOperand& a, const ShapedOperand& b, const Operand& y, NodePlan& plan) {
+  SCONCE_TRY(Shape shape, broadcast_shape(a.shape, b.shape));
+  if (shape.numel() == 0) return {};
+  kernels::binary kernel{.a = a.data, .b = b.data, .y = y};
+  kernel.count = static_cast<uint32_t>(shape.numel());
+  SCONCE_DO(set_form(kernel, a.shape, b.shape, shape));
+  SCONCE_TRY(kernel.alpha_bits, bits_of(1.0, Dtype::f32));
+  kernel.op = Binary::add;
+  kernel.elem = kernels::binary::Elem::f32;
+  return plan.dispatch(kernel, elementwise_workgroups(shape.numel()));
+}
 
 Result<void> plan_binary_op(const Call& call, NodePlan& plan, Binary op, double alpha) {
   SCONCE_TRY(Side a, read_side(call, 0));

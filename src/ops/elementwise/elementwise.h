@@ -35,6 +35,12 @@ using Logical = kernels::logical::Op;
 
 // y = a op b in the element type of the output; alpha multiplies b of add.
 Result<void> plan_binary_op(const Call& call, NodePlan& plan, Binary op, double alpha);
+// y = a + b in f32, for operators that end in a sum: y has the shape that the two broadcast to.
+struct ShapedOperand {
+  Operand data;
+  Shape shape;
+};
+Result<void> plan_sum_of(const ShapedOperand& a, const ShapedOperand& b, const Operand& y, NodePlan& plan);
 Result<void> plan_compare_op(const Call& call, NodePlan& plan, Compare op);
 Result<void> plan_logical_op(const Call& call, NodePlan& plan, Logical op);
 

@@ -7,6 +7,7 @@ namespace sconce::ops {
 
 Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan);
 Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan);
+Result<void> plan_q4_linear(const Call& call, NodePlan& plan);  // what passes make of these two and their neighbours
 Result<void> plan_linear(const Call& call, NodePlan& plan);
 Result<void> plan_mm(const Call& call, NodePlan& plan);
 Result<void> plan_bmm(const Call& call, NodePlan& plan);

@@ -1,39 +1,63 @@
-// y[m, n] = bias[n] + sum_k x[m, k] * weight[n, k] * scale[k / group_size, n], in f32, for software adapters: each
-// invocation owns four rows of the weight, so nothing is reduced across invocations and nothing waits at a barrier.
+// y = h * W^T + bias for up to three 4-bit weights W, one below the other, in f32, for software adapters: each
+// invocation owns four rows of the weights, so nothing is reduced across invocations and nothing waits at a barrier.
 //
-// x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_stride]; y: [m, n].
-// One workgroup computes `tokens` rows of y times 32 columns. The invocations of a subgroup read different
-// elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup size.
-// Workgroups of the same columns follow each other, so that their weights stay in the cache.
-// use: grid, broadcast, q4, q4_scales
+// h is x, or with norm x / sqrt(mean(x^2) + eps) * extra: the squares are summed as x is read, and the root divides
+// the products. With swiglu there are two weights and y0 = silu(h * W0^T) * (h * W1^T). Without norm, extra may be a
+// residual that is added to y0.
+// x: [m, k]; extra: [k] or like y0; blocks, scales: as q4_pack.wgsl and q4_pack_scales.wgsl lay them out; y0: [m, n0]
+// and so on.
+// One workgroup computes `tokens` rows of the outputs times 32 rows of the weights. The invocations of a subgroup read
+// different elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup
+// size. Workgroups of the same rows follow each other, so that their weights stay in the cache.
+// use: grid, broadcast, q4, q4_scales, q4_outputs
 // variant: tokens = 1 | 4 | 8
 // variant: width = 4 | 8
 // variant: whole_blocks = false | true
+// variant: form = plain | norm | swiglu | norm_swiglu
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> scales: array<f32>;
-@group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> extra: array<f32>;
+@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> scales: array<f32>;
+@group(0) @binding(4) var<storage, read> bias: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y0: array<f32>;
+@group(0) @binding(6) var<storage, read_write> y1: array<f32>;
+@group(0) @binding(7) var<storage, read_write> y2: array<f32>;
 
 struct Params {
   m: u32,
-  n: u32,  // columns of y
   k: u32,
-  first_row: u32,  // blocks hold rows [first_row, first_row + rows) of the weight
-  rows: u32,
+  rows: u32,  // of the weights that this dispatch takes; with swiglu, n0 of the gate and n0 of the other below them
+  block_row: u32,  // its first row in blocks, which hold block_rows
+  block_rows: u32,
+  scale_row: u32,  // and in scales, which have scale_rows columns
+  scale_rows: u32,
+  bias_row: u32,  // and in bias
+  column: u32,  // and in the outputs
+  n0: u32,  // columns of y0
+  n1: u32,
+  n2: u32,
   group_size: u32,
   groups: u32,
-  scale_stride: u32,
+  eps: f32,
   has_bias: u32,
+  has_residual: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
 const lanes = 8u;
 
-// Element k of the row of x that begins at `start`.
-fn x_at(start: u32, k: u32) -> f32 {
-  return select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
+// Sums of the squares of those elements of x that this invocation reads.
+var<private> squares: array<f32, tokens>;
+
+// Element k of row `token` of x, which begins at `start`.
+fn x_at(t: u32, start: u32, k: u32) -> f32 {
+  let v = select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
+  if (norm) {
+    squares[t] += v * v;
+    return v * extra[min(k, params.k - 1u)];
+  }
+  return v;
 }
 
 // Elements k to k + 7 of a row of x; this invocation reads element k + i, and k + 4 + i where four share.
@@ -42,12 +66,21 @@ struct Eight {
   second: vec4<f32>,
 }
 
-fn x_eight(start: u32, k: u32, i: u32) -> Eight {
-  let v = x_at(start, k + i);
+fn x_eight(t: u32, start: u32, k: u32, i: u32) -> Eight {
+  let v = x_at(t, start, k + i);
   if (width == 4u) {
-    return Eight(broadcast_first(v), broadcast_first(x_at(start, k + 4u + i)));
+    return Eight(broadcast_first(v), broadcast_first(x_at(t, start, k + 4u + i)));
   }
   return Eight(broadcast_first(v), broadcast_second(v));
+}
+
+// What the products of row t are multiplied with.
+fn inverse_root(t: u32) -> f32 {
+  var sum = broadcast_first(squares[t]);
+  if (width == 8u) {
+    sum += broadcast_second(squares[t]);
+  }
+  return inverseSqrt(dot(sum, vec4<f32>(1.0)) / f32(params.k) + params.eps);
 }
 
 // Weights k to k + 3 of four rows, a column a row.
@@ -56,18 +89,24 @@ fn weights(words: vec4<u32>, k: u32, rows: vec4<u32>) -> mat4x4<f32> {
                      scale_four(q4_first(words.z), k, rows.z), scale_four(q4_first(words.w), k, rows.w));
 }
 
-fn store(token: u32, row: u32, value: f32) {
-  if (token < params.m && row < params.rows) {
-    let column = params.first_row + row;
-    var result = value;
-    if (params.has_bias != 0u) {
-      result += bias[column];
-    }
-    y[token * params.n + column] = result;
+// The four rows of an invocation: 8 apart, so that the invocations read neighbours; with swiglu two of either weight.
+fn own_rows(tile: u32, lane: u32) -> vec4<u32> {
+  if (swiglu) {
+    let row = tile * 2u * lanes + lane + vec2<u32>(0u, lanes);
+    return vec4<u32>(row, row + params.n0);
   }
+  return tile * 4u * lanes + lane + vec4<u32>(0u, lanes, 2u * lanes, 3u * lanes);
 }
 
-fn store_rows(token: u32, rows: vec4<u32>, values: vec4<f32>) {
+fn store_rows(token: u32, rows: vec4<u32>, products: vec4<f32>) {
+  let last = params.rows - 1u;
+  let values = vec4<f32>(biased(min(rows.x, last), products.x), biased(min(rows.y, last), products.y),
+                         biased(min(rows.z, last), products.z), biased(min(rows.w, last), products.w));
+  if (swiglu) {
+    store(token, rows.x, silu(values.x) * values.z);
+    store(token, rows.y, silu(values.y) * values.w);
+    return;
+  }
   store(token, rows.x, values.x);
   store(token, rows.y, values.y);
   store(token, rows.z, values.z);
@@ -80,7 +119,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let tile = grid_index(workgroup, workgroups);
   let token_tiles = (params.m + tokens - 1u) / tokens;
   let token = tile % token_tiles * tokens;
-  let rows = tile / token_tiles * 4u * lanes + lane + vec4<u32>(0u, lanes, 2u * lanes, 3u * lanes);
+  let rows = own_rows(tile / token_tiles, lane);
   let safe_rows = min(rows, vec4<u32>(params.rows - 1u));
   let i = subgroup_lane % width;
 
@@ -89,10 +128,10 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   for (var t = 0u; t < tokens; t++) {
     starts[t] = min(token + t, params.m - 1u) * params.k;
   }
-  // Sums of four rows of the weight each.
+  // Sums of four rows of the weights each.
   var results = array<vec4<f32>, tokens>();
   for (var k = 0u; k < params.k; k += 32u) {
-    let at = k / 32u * params.rows;
+    let at = k / 32u * params.block_rows + params.block_row;
     let block0 = blocks[at + safe_rows.x];
     let block1 = blocks[at + safe_rows.y];
     let block2 = blocks[at + safe_rows.z];
@@ -107,7 +146,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       let first = weights(words, word_k, safe_rows);
       let second = weights(words >> vec4<u32>(4u), word_k + 4u, safe_rows);
       for (var t = 0u; t < tokens; t++) {
-        let x = x_eight(starts[t], word_k, i);
+        let x = x_eight(t, starts[t], word_k, i);
         sums[t] += x.first * first + x.second * second;
       }
     }
@@ -116,6 +155,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     }
   }
   for (var t = 0u; t < tokens; t++) {
-    store_rows(token + t, rows, results[t]);
+    if (norm) {
+      results[t] *= inverse_root(t);
+    }
+    if (token + t < params.m) {
+      store_rows(token + t, rows, results[t]);
+    }
   }
 }

@@ -1,7 +1,7 @@
 // parts[s][m, n] = sum over the s-th part of k of x[m, k] * weight[n, k] * scale[k / group_size, n], on the device's
 // matrix unit: f16 products, f32 sums. q4_linear_sum.wgsl adds the parts and stores what lies inside y.
 //
-// x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_stride];
+// x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_rows];
 // parts: [splits, token_tiles * tile_m, row_tiles * 128].
 // One workgroup, four subgroups of 32, computes tile_m x 128 elements of one part: for each 32 elements of k it places
 // x and the decoded weights in workgroup memory as f16, rows 8 elements apart more than needed against bank conflicts.
@@ -24,10 +24,10 @@ diagnostic(off, chromium.subgroup_matrix_uniformity);
 struct Params {
   m: u32,
   k: u32,  // a multiple of 32
-  rows: u32,  // of the weight in blocks
-  first_row: u32,  // column of the scales that belongs to row 0 of the blocks
+  rows: u32,  // of the weights, which lie one below the other
+  block_rows: u32,  // of all of blocks
+  scale_rows: u32,  // columns of the scales
   group_size: u32,  // a multiple of 32
-  scale_stride: u32,
   split_k: u32,  // elements of k of a part, a multiple of 32
   splits: u32,
 }
@@ -111,8 +111,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   for (var i = 0u; i < x_loads; i++) {
     x_next[i] = x[min(token + i * 16u, params.m - 1u) * k4 + k_begin / 4u + lane % 8u];
   }
-  var w_next = blocks[k_begin / 32u * params.rows + row];
-  var scale_next = scales[k_begin / params.group_size * params.scale_stride + params.first_row + row];
+  var w_next = blocks[k_begin / 32u * params.block_rows + row];
+  var scale_next = scales[k_begin / params.group_size * params.scale_rows + row];
 
   let subgroup = lane / 32u;
   let my_tokens = subgroup % 2u * (tile_m / 2u);
@@ -137,8 +137,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     for (var i = 0u; i < x_loads; i++) {
       x_next[i] = x[min(token + i * 16u, params.m - 1u) * k4 + k_next / 4u + lane % 8u];
     }
-    w_next = blocks[k_next / 32u * params.rows + row];
-    scale_next = scales[k_next / params.group_size * params.scale_stride + params.first_row + row];
+    w_next = blocks[k_next / 32u * params.block_rows + row];
+    scale_next = scales[k_next / params.group_size * params.scale_rows + row];
     for (var half = 0u; half < 32u; half += 16u) {
       let at = my_tokens * stride + half;
       let w_at = my_rows * stride + half;

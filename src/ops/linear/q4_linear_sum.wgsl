@@ -1,34 +1,35 @@
-// Ends what q4_linear_matrix.wgsl began: y[m, first_y + n] = sum_s parts[s][m, first_column + n] + addend, or with
-// `gated` silu of that sum times the sum of column up_column + n.
+// Ends what q4_linear_matrix.wgsl began: y[m, n] = sum_s parts[s][m, column + n] + bias[column + n] + residual[m, n], or
+// with swiglu silu of the sum with its bias times the same of column n columns further.
 //
-// parts: [splits, padded m, columns]; y: [m, y_stride]; addend: a bias [y_stride] (addend_stride 0), a residual shaped
-// like y (addend_stride = y_stride), or absent. One invocation an element of y.
+// parts: [splits, padded m, columns]; bias: [columns]; residual: like y; y: [m, n]. An invocation an element of y.
 // use: grid
-// variant: gated = false | true
+// variant: swiglu = false | true
 
 @group(0) @binding(0) var<storage, read> parts: array<f32>;
-@group(0) @binding(1) var<storage, read> addend: array<f32>;
-@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> bias: array<f32>;
+@group(0) @binding(2) var<storage, read> residual: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
 struct Params {
   m: u32,
-  n: u32,  // columns that are written
-  y_stride: u32,
-  first_y: u32,
-  first_column: u32,
-  up_column: u32,
+  n: u32,
+  column: u32,
   columns: u32,
   split_stride: u32,
   splits: u32,
-  has_addend: u32,
-  addend_stride: u32,
+  has_bias: u32,
+  has_residual: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-fn part_sum(at: u32) -> f32 {
+fn product(token: u32, column: u32) -> f32 {
+  let at = token * params.columns + column;
   var sum = parts[at];
   for (var s = 1u; s < params.splits; s++) {
     sum += parts[at + s * params.split_stride];
+  }
+  if (params.has_bias != 0u) {
+    sum += bias[column];
   }
   return sum;
 }
@@ -41,15 +42,13 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     return;
   }
   let token = i / params.n;
-  let n = i % params.n;
-  let row = token * params.columns;
-  var value = part_sum(row + params.first_column + n);
-  if (gated) {
-    value = value / (1.0 + exp(-value)) * part_sum(row + params.up_column + n);
+  let column = params.column + i % params.n;
+  var value = product(token, column);
+  if (swiglu) {
+    value = value / (1.0 + exp(-value)) * product(token, column + params.n);
   }
-  let column = params.first_y + n;
-  if (params.has_addend != 0u) {
-    value += addend[token * params.addend_stride + column];
+  if (params.has_residual != 0u) {
+    value += residual[i];
   }
-  y[token * params.y_stride + column] = value;
+  y[i] = value;
 }

@@ -1,28 +1,34 @@
-// y[m, n] = bias[n] + sum_k x[m, k] * weight[n, k] * scale[k / group_size, n], in f32, for many rows of x.
+// y = x * W^T + bias + residual for rows of a 4-bit weight W, in f32, for many rows of x.
 //
-// x: [m, k]; blocks: 4-bit rows as q4_pack.wgsl lays them out; scales: [groups, scale_stride]; y: [m, n].
-// One workgroup computes 64 x 64 elements of y; for each block of k it places 64 rows of x and the weights of 64 columns
-// in workgroup memory, so that a weight is decoded once for 64 rows.
+// x: [m, k]; residual: like y; blocks, scales: as q4_pack.wgsl and q4_pack_scales.wgsl lay them out; y: [m, n].
+// One workgroup computes 64 x 64 elements of y; for each block of k it places 64 rows of x and the weights of 64
+// columns in workgroup memory, so that a weight is decoded once for 64 rows.
 // use: grid, q4, q4_scales, tile
 // variant: whole_blocks = false | true
 // limits: workgroup_bytes = 16384
 
 @group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(2) var<storage, read> scales: array<f32>;
-@group(0) @binding(3) var<storage, read> bias: array<f32>;
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> residual: array<f32>;
+@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
+@group(0) @binding(3) var<storage, read> scales: array<f32>;
+@group(0) @binding(4) var<storage, read> bias: array<f32>;
+@group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
 struct Params {
   m: u32,
-  n: u32,  // columns of y
   k: u32,
-  first_row: u32,  // blocks hold rows [first_row, first_row + rows) of the weight
-  rows: u32,
+  rows: u32,  // of the weight that this dispatch takes
+  block_row: u32,  // its first row in blocks, which hold block_rows
+  block_rows: u32,
+  scale_row: u32,  // and in scales, which have scale_rows columns
+  scale_rows: u32,
+  bias_row: u32,  // and in bias
+  column: u32,  // and in y
+  n: u32,  // columns of y
   group_size: u32,
   groups: u32,
-  scale_stride: u32,
   has_bias: u32,
+  has_residual: u32,
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
@@ -43,7 +49,7 @@ fn load_weights(first_row: u32, k: u32, lane: u32) {
   let i = lane % tile_size;
   let word = lane / tile_size;
   let row = min(first_row + i, params.rows - 1u);
-  let bits = blocks[k / tile_k * params.rows + row][word];
+  let bits = blocks[k / tile_k * params.block_rows + params.block_row + row][word];
   let scale = block_scale(k, row);
   let first = scale_four(q4_first(bits), k + word * 8u, row) * scale;
   let second = scale_four(q4_second(bits), k + word * 8u + 4u, row) * scale;
@@ -55,12 +61,15 @@ fn load_weights(first_row: u32, k: u32, lane: u32) {
 
 fn store(token: u32, row: u32, value: f32) {
   if (token < params.m && row < params.rows) {
-    let column = params.first_row + row;
+    let at = token * params.n + params.column + row;
     var result = value;
     if (params.has_bias != 0u) {
-      result += bias[column];
+      result += bias[params.bias_row + row];
     }
-    y[token * params.n + column] = result;
+    if (params.has_residual != 0u) {
+      result += residual[at];
+    }
+    y[at] = result;
   }
 }
 

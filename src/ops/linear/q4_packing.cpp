@@ -17,12 +17,12 @@ Result<void> pack(const PackCall& call, bool high_first, NodePlan& plan) {
   const uint64_t bytes = row_bytes(call.shape);
   return plan.dispatch(kernels::q4_pack{.raw = call.raw,
                                         .blocks = call.part,
-                                        .rows = call.rows,
+                                        .rows = call.raw_rows,
                                         .row_bytes = static_cast<uint32_t>(bytes),
-                                        .first_row = call.first_row,
+                                        .first_row = call.to_row + call.raw_first - call.first_row,
                                         .part_rows = call.part_rows,
                                         .high_first = high_first},
-                       div_ceil(div_ceil(bytes, kBlockBytes) * call.rows, 64));
+                       div_ceil(div_ceil(bytes, kBlockBytes) * call.raw_rows, 64));
 }
 
 }  // namespace
@@ -37,6 +37,23 @@ Result<void> pack_q4(const PackCall& call, NodePlan& plan) {
 
 Result<void> pack_q4_high_first(const PackCall& call, NodePlan& plan) {
   return pack(call, /*high_first=*/true, plan);
+}
+
+uint64_t q4_scales_bytes(const Shape& shape, Dtype, uint32_t rows) {
+  return uint64_t{rows} * sizeof(float) * (shape.rank() == 2 ? static_cast<uint64_t>(shape[0]) : 1);
+}
+
+Result<void> pack_q4_scales(const PackCall& call, NodePlan& plan) {
+  return plan.dispatch(kernels::q4_pack_scales{.raw = call.raw,
+                                               .scales = call.part,
+                                               .groups = call.raw_rows,
+                                               .stored_rows = static_cast<uint32_t>(call.shape.back()),
+                                               .first_group = call.raw_first,
+                                               .part_rows = call.part_rows,
+                                               .first_row = call.first_row,
+                                               .rows = call.rows,
+                                               .to_row = call.to_row},
+                       div_ceil(uint64_t{call.raw_rows} * call.rows, 64));
 }
 
 }  // namespace sconce::ops

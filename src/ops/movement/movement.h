@@ -6,6 +6,8 @@
 namespace sconce::ops {
 
 // ---- the same bytes under another shape (reshape.cpp) ----
+// The shape of `count` elements with the sizes in argument i, of which one may be -1.
+Result<Shape> view_shape(const Call& call, size_t i, uint64_t count);
 Result<void> plan_view(const Call& call, NodePlan& plan);
 Result<void> plan_clone(const Call& call, NodePlan& plan);
 Result<void> plan_copy_in_place(const Call& call, NodePlan& plan);

@@ -5,12 +5,8 @@
 
 namespace sconce::ops {
 
-// aten.view_copy(x, sizes): one size may be -1. The live shape is what the sizes say, with their SymInts; a size that
-// the exporter froze at its upper bound is an error at any other length, as in torch.
-Result<void> plan_view(const Call& call, NodePlan& plan) {
-  SCONCE_TRY(TensorArg x, call.tensor(0));
-  SCONCE_TRY(auto sizes, call.integers(1));
-  const uint64_t count = x.numel();
+Result<Shape> view_shape(const Call& call, size_t i, uint64_t count) {
+  SCONCE_TRY(auto sizes, call.integers(i));
   uint64_t known = 1;
   int64_t* inferred = nullptr;
   for (int64_t& size : sizes) {
@@ -23,13 +19,21 @@ Result<void> plan_view(const Call& call, NodePlan& plan) {
     }
   }
   if (inferred != nullptr) {
-    SCONCE_CHECK(known != 0 && count % known == 0, "A view of shape {} cannot have rows of {} elements.", x.shape,
+    SCONCE_CHECK(known != 0 && count % known == 0, "A view of {} elements cannot have rows of {} elements.", count,
                  known);
     *inferred = static_cast<int64_t>(count / known);
   }
   SCONCE_TRY(Shape shape, Shape::from(sizes));
-  SCONCE_CHECK(shape.numel() == count, "A view turns {} elements of shape {} into {}, which holds {}.", count, x.shape,
-               shape, shape.numel());
+  SCONCE_CHECK(shape.numel() == count, "A view turns {} elements into shape {}, which holds {}.", count, shape,
+               shape.numel());
+  return shape;
+}
+
+// aten.view_copy(x, sizes): one size may be -1. The live shape is what the sizes say, with their SymInts; a size that
+// the exporter froze at its upper bound is an error at any other length, as in torch.
+Result<void> plan_view(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(TensorArg x, call.tensor(0));
+  SCONCE_TRY(Shape shape, view_shape(call, 1, x.numel()));
   return plan.reinterpret(0, shape, x);
 }
 

@@ -1,8 +1,8 @@
-// Scales of 4-bit weights, [groups, scale_stride]: one for each row and `group_size` elements of k. A kernel that uses
+// Scales of 4-bit weights, [groups, scale_rows]: one for each row and `group_size` elements of k. A kernel that uses
 // this declares `scales`, the parameters and the constant whole_blocks: group_size is a multiple of 32, so that a block
-// of the weights has one scale.
+// of the weights has one scale. `row` counts from the first row of the dispatch.
 fn scale_at(k: u32, row: u32) -> f32 {
-  return scales[min(k / params.group_size, params.groups - 1u) * params.scale_stride + params.first_row + row];
+  return scales[min(k / params.group_size, params.groups - 1u) * params.scale_rows + params.scale_row + row];
 }
 
 // Of a whole block; 1 where each weight has been scaled by scale_four.
