@@ -33,7 +33,7 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
   };
   constexpr auto kGpu = AdapterClass::discrete, kCpu = AdapterClass::software;
   for (const Row& row : {
-           Row{1, kGpu, true, 32, "q4_linear_gemv<whole_blocks=true, form=plain>", 5},
+           Row{1, kGpu, true, 32, "q4_linear_subgroups<columns=4, owned=2, form=plain>", 9},
            Row{8, kGpu, false, 4, "q4_linear_gemv<whole_blocks=true, form=plain>", 40},
            Row{9, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 2},
            Row{128, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 4},

@@ -3,6 +3,7 @@
 // on every combination of capabilities. On the GPU activations are poisoned and every Step passes the check executor.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -35,7 +36,16 @@ void expect_sentence(const Error& error) {
   EXPECT_NE(error.code, ErrorCode::internal) << error.to_string();
 }
 
-void expect_run(Session& session, const CaseFile& file, size_t index) {
+double greatest(const Tensor& tensor) {
+  double most = 0;
+  if (tensor.dtype == Dtype::f32)
+    for (float v : tensor.as<float>())
+      if (std::isfinite(v)) most = std::max(most, std::abs(static_cast<double>(v)));
+  return most;
+}
+
+// `of_greatest` of an output's greatest element is allowed on top of the case's tolerance.
+void expect_run(Session& session, const CaseFile& file, size_t index, double of_greatest = 0) {
   SCOPED_TRACE(fmt::format("run {}", index));
   const CaseRun& run = file.runs[index];
   auto outputs = session.run(views(run.inputs));
@@ -47,8 +57,11 @@ void expect_run(Session& session, const CaseFile& file, size_t index) {
   // A method returns the inputs that it writes before what the module returns, and goldens hold the latter.
   ASSERT_GE(outputs->size(), run.goldens.size());
   const size_t first = outputs->size() - run.goldens.size();
-  for (size_t i = 0; i < run.goldens.size(); ++i)
-    EXPECT_EQ(test::difference((*outputs)[first + i], run.goldens[i], file.tolerance), "") << "output " << i;
+  for (size_t i = 0; i < run.goldens.size(); ++i) {
+    test::Tolerance tolerance = file.tolerance;
+    tolerance.atol += of_greatest * greatest(run.goldens[i]);
+    EXPECT_EQ(test::difference((*outputs)[first + i], run.goldens[i], tolerance), "") << "output " << i;
+  }
 }
 
 class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
@@ -58,10 +71,10 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
     ASSERT_TRUE(file) << file.error().to_string();
     file_ = *std::move(file);
   }
-  void load(Features features, bool fuse = true) {
+  void load(Features features, bool fuse = true, Precision precision = Precision::exact) {
     Device* device = test::device(features);
     ASSERT_NE(device, nullptr);
-    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .fuse = fuse, .warm_up = false});
+    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .fuse = fuse, .precision = precision, .warm_up = false});
     ASSERT_EQ(model.has_value(), file_.loads) << (model ? "" : model.error().to_string());
     if (model) {
       model_ = *std::move(model);
@@ -130,6 +143,16 @@ TEST_P(OperatorCase, InAReusedSessionOfAPlainDevice) {
 }
 TEST_P(OperatorCase, InFreshSessionsOfAPlainDevice) {
   run_fresh(Features::plain);
+}
+
+// Operands of 11 significant bits: each product is off by up to 2^-10 of itself, and sums of many by a small part of the
+// greatest element, here up to 2^-8 after a few layers.
+TEST_P(OperatorCase, WithFastPrecision) {
+  constexpr double kF16Products = 1.0 / 256;
+  load(Features::all, /*fuse=*/true, Precision::fast);
+  if (!model_) return;
+  Session session = this->session();
+  for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i, kF16Products);
 }
 
 Result<program::Program> read_program(const CaseFile& file) {

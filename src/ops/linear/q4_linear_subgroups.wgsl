@@ -114,7 +114,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
   // Slices of a row within a subgroup; then its first invocations hold a sum for each row.
   for (var o = 0u; o < owned; o++) {
-    for (var distance = columns; distance < subgroup; distance *= 2u) {
+    for (var distance: u32 = columns; distance < subgroup; distance *= 2u) {
       sum[o] += subgroupShuffleXor(sum[o], distance);
     }
     if (subgroup_lane < columns) {
