@@ -120,6 +120,14 @@ TEST(LivePlanner, PlansOnlyWhatChanged) {
   EXPECT_EQ(planned.planner->planned_nodes(), 1u) << "more keys are split in another way";
 }
 
+// A reset is submitted between two runs, which may be at the same position.
+TEST(StepWriter, AStepWithoutDispatchesLeavesTheParametersAlone) {
+  record::Tables tables;
+  planner::StepWriter writer(tables);
+  writer.clear(planner::add_buffer(tables, 64, record::BufferUse::state), 64);
+  EXPECT_TRUE(writer.finish().dirty_params.empty());
+}
+
 // A plan that holds for a range of positions must say exactly what a plan made at each of them says.
 TEST(LivePlanner, HeldPlansEqualFreshOnes) {
   PlannedGraph reused(attention_graph(192));

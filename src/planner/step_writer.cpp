@@ -157,7 +157,8 @@ void StepWriter::add(const ops::PlannedCommand& planned, const Resolved& resolve
 record::Step StepWriter::finish() {
   step_.params.resize(std::max<size_t>(step_.params.size(), record::kLiveBytes));
   step_.phases = {{0, static_cast<uint32_t>(step_.commands.size()), {}}};
-  step_.dirty_params = {0, step_.params.size()};
+  // Not the table of live integers: it belongs to the runs of a session, whose resets are written here too.
+  if (step_.params.size() > record::kLiveBytes) step_.dirty_params = {record::kLiveBytes, step_.params.size()};
   reserve_params(interner_.tables(), step_.params.size());
   return std::move(step_);
 }

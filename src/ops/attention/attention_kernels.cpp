@@ -9,45 +9,62 @@ namespace {
 
 // The kernel for a device, and the part of the work of one workgroup.
 struct Route {
-  bool lanes;               // attention_lanes.wgsl
-  uint64_t rows, elements;  // of a tile
+  enum class Kind { plain, lanes, rows, matrix } kind;  // attention.wgsl, attention_lanes.wgsl and so on
+  uint64_t rows, elements;                              // of a tile
+  uint64_t tile_keys = 64;
 };
 
-Route choose_route(const Attention& a, const record::Capabilities& device) {
-  if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4) {
-    const uint64_t width = device.subgroup_min_size >= 8 ? 8 : 4;
-    return {true, a.tokens * a.group > 4 ? 8u : 4u, a.head_size > 4 * width ? 8 * width : 4 * width};
-  }
-  return {false, 4, a.head_size <= 64 ? 64u : a.head_size <= 128 ? 128u : 256u};
+// What attention_rows.wgsl and attention_matrix.wgsl need: whole vec4s, heads that fit, no mask.
+bool is_plain_and_aligned(const Attention& a) {
+  const uint64_t sizes = a.head_size | a.q_token | a.q_head | a.kv_token | a.kv_head;
+  return sizes % 4 == 0 && a.head_size <= 128 && a.mask.kind == Operand::Kind::absent;
 }
 
-constexpr uint64_t kKeysOfTile = 64;
+bool fits_matrix_unit(const record::Capabilities& device) {
+  return device.f16_products && record::has_matrix_16(device) &&
+         kernels::attention_matrix::info().workgroup_bytes <= device.max_workgroup_storage_bytes;
+}
+
+Route choose_route(const Attention& a, const record::Capabilities& device) {
+  const uint64_t head_rows = a.tokens * a.group;
+  if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4) {
+    const uint64_t width = device.subgroup_min_size >= 8 ? 8 : 4;
+    return {Route::Kind::lanes, head_rows > 4 ? 8u : 4u, a.head_size > 4 * width ? 8 * width : 4 * width};
+  }
+  if (is_plain_and_aligned(a) && head_rows <= 8) return {Route::Kind::rows, head_rows <= 4 ? 4u : 8u, a.head_size, 32};
+  if (is_plain_and_aligned(a) && head_rows >= 32 && fits_matrix_unit(device))
+    return {Route::Kind::matrix, 64, a.head_size};
+  return {Route::Kind::plain, 4, a.head_size <= 64 ? 64u : a.head_size <= 128 ? 128u : 256u};
+}
 
 struct Splits {
   uint64_t count = 1;
-  uint64_t keys = 0;  // of each, a multiple of kKeysOfTile
+  uint64_t keys = 0;  // of each, whole tiles
   bool operator==(const Splits&) const = default;
 };
 
 // Ranges of keys, so that there are about `wanted` workgroups. A software adapter has a few cores, and a second
 // dispatch costs it as much as a hundred keys; a GPU needs hundreds of workgroups to be busy. The count has a limit,
 // and so has the scratch memory, which does not grow with the context.
-Splits split_keys(uint64_t keys, uint64_t workgroups, const record::Capabilities& device) {
+Splits split_keys(uint64_t keys, uint64_t workgroups, const Route& route, const record::Capabilities& device) {
+  if (route.kind == Route::Kind::matrix) return {1, keys};
   const bool software = device.adapter_class == record::AdapterClass::software;
   const uint64_t wanted = software ? 6 : 256;
-  const uint64_t fewest_keys = software ? 256 : kKeysOfTile;
+  const uint64_t fewest_keys = software ? 256 : route.tile_keys;
   constexpr uint64_t kMostSplits = 64;
   uint64_t count = std::max<uint64_t>(1, wanted / workgroups);
   count = std::min({count, std::max<uint64_t>(1, keys / fewest_keys), kMostSplits});
-  const uint64_t split = std::max(kKeysOfTile, round_up(div_ceil(keys, count), kKeysOfTile));
+  const uint64_t split = std::max(route.tile_keys, round_up(div_ceil(keys, count), route.tile_keys));
   return {std::max<uint64_t>(1, div_ceil(keys, split)), split};
 }
 
-// How many more keys are split in the same way, up to `most`: so long the plan of a decode step stays as it is.
-uint64_t more_keys(uint64_t keys, uint64_t workgroups, const record::Capabilities& device, uint64_t most) {
-  const Splits splits = split_keys(keys, workgroups, device);
+// How many more keys are split in the same way, up to 64: so long the plan of a decode step stays as it is.
+uint64_t more_keys(const Attention& a, uint64_t workgroups, const Route& route, const record::Capabilities& device) {
+  const uint64_t most = std::min<uint64_t>(a.capacity - a.keys, 64);
+  if (route.kind == Route::Kind::matrix) return most;
+  const Splits splits = split_keys(a.keys, workgroups, route, device);
   uint64_t more = 0;
-  while (more < most && split_keys(keys + more + 1, workgroups, device) == splits) ++more;
+  while (more < most && split_keys(a.keys + more + 1, workgroups, route, device) == splits) ++more;
   return more;
 }
 
@@ -58,7 +75,10 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.q = a.q;
   kernel.k = a.k;
   kernel.v = a.v;
-  kernel.mask = a.mask;
+  if constexpr (requires { kernel.mask; }) {
+    kernel.mask = a.mask;
+    kernel.has_mask = a.mask.kind != Operand::Kind::absent;
+  }
   kernel.output = output;
   kernel.tokens = static_cast<uint32_t>(a.tokens);
   kernel.causal = a.causal;
@@ -73,24 +93,41 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.kv_token = static_cast<uint32_t>(a.kv_token);
   kernel.kv_head = static_cast<uint32_t>(a.kv_head);
   kernel.scale = static_cast<float>(a.scale);
-  kernel.has_mask = a.mask.kind != Operand::Kind::absent;
-  kernel.splits = static_cast<uint32_t>(splits.count);
-  kernel.split_keys = static_cast<uint32_t>(splits.keys);
+  if constexpr (requires { kernel.splits; }) {
+    kernel.splits = static_cast<uint32_t>(splits.count);
+    kernel.split_keys = static_cast<uint32_t>(splits.keys);
+  }
   return kernel;
 }
 
 Result<void> dispatch_attention(const Attention& a, const Operand& output, const Route& route, const Splits& splits,
                                 uint64_t workgroups, uint32_t subgroup_size, NodePlan& plan) {
-  if (!route.lanes) {
-    auto kernel = attention_kernel<kernels::attention>(a, output, splits);
-    kernel.d_tiles = static_cast<uint32_t>(route.elements / 64);
-    return plan.dispatch(kernel, workgroups);
+  switch (route.kind) {
+    case Route::Kind::plain: {
+      auto kernel = attention_kernel<kernels::attention>(a, output, splits);
+      kernel.d_tiles = static_cast<uint32_t>(route.elements / 64);
+      return plan.dispatch(kernel, workgroups);
+    }
+    case Route::Kind::lanes: {
+      auto kernel = attention_kernel<kernels::attention_lanes>(a, output, splits);
+      kernel.rows = static_cast<uint32_t>(route.rows);
+      kernel.width = subgroup_size >= 8 ? 8 : 4;
+      kernel.wide = route.elements > 4 * kernel.width;
+      return plan.dispatch(kernel, workgroups);
+    }
+    case Route::Kind::rows: {
+      auto kernel = attention_kernel<kernels::attention_rows>(a, output, splits);
+      kernel.rows = static_cast<uint32_t>(route.rows);
+      kernel.wide = a.head_size > 64;
+      return plan.dispatch(kernel, workgroups);
+    }
+    case Route::Kind::matrix: {
+      auto kernel = attention_kernel<kernels::attention_matrix>(a, output, splits);
+      kernel.wide = a.head_size > 64;
+      return plan.dispatch(kernel, workgroups);
+    }
   }
-  auto kernel = attention_kernel<kernels::attention_lanes>(a, output, splits);
-  kernel.rows = static_cast<uint32_t>(route.rows);
-  kernel.width = subgroup_size >= 8 ? 8 : 4;
-  kernel.wide = route.elements > 4 * kernel.width;
-  return plan.dispatch(kernel, workgroups);
+  return {};
 }
 
 }  // namespace
@@ -99,9 +136,9 @@ Result<void> plan_attention(const Attention& a, const record::Capabilities& devi
   if (a.tokens == 0 || a.kv_heads == 0 || a.group == 0 || a.head_size == 0) return {};
   const Route route = choose_route(a, device);
   const uint64_t tiles = div_ceil(a.tokens * a.group, route.rows) * div_ceil(a.head_size, route.elements) * a.kv_heads;
-  const Splits splits = split_keys(a.keys, tiles, device);
+  const Splits splits = split_keys(a.keys, tiles, route, device);
   if (a.first_position.symint != graph::kNone) {
-    const uint64_t more = more_keys(a.keys, tiles, device, std::min(a.capacity - a.keys, kKeysOfTile));
+    const uint64_t more = more_keys(a, tiles, route, device);
     plan.holds_while(a.first_position, a.first_position.value, a.first_position.value + static_cast<int64_t>(more));
   }
   const uint64_t rows = a.tokens * a.kv_heads * a.group;
