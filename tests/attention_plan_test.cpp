@@ -51,15 +51,29 @@ TEST(Attention, TakesAnyHeadSize) {
 TEST(Attention, SplitsTheKeysOfADecodeStep) {
   PlanCase c = attention(1, 1023, 2048);
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "append_kv attention<d_tiles=1> attention_merge");
-  EXPECT_EQ(c.workgroups()[1], 3u * 16);  // splits of 64 keys
+  EXPECT_EQ(c.kernels(), "append_kv attention_rows<rows=4, wide=false> attention_merge");
+  EXPECT_EQ(c.workgroups()[1], 3u * 32);  // splits of 32 keys
   c.capabilities.adapter_class = AdapterClass::software;
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.workgroups()[1], 3u * 2);
   PlanCase near_start = attention(1, 100, 2048);
   near_start.capabilities.adapter_class = AdapterClass::software;
   ASSERT_TRUE(near_start.run()) << near_start.error();
-  EXPECT_EQ(near_start.kernels(), "append_kv attention<d_tiles=1>");
+  EXPECT_EQ(near_start.kernels(), "append_kv attention_rows<rows=4, wide=false>");
+}
+
+TEST(Attention, TakesManyRowsToTheMatrixUnitWhereF16ProductsAreAllowed) {
+  PlanCase c = attention(40, 0, 64, 64);
+  c.capabilities.f16 = c.capabilities.subgroups = c.capabilities.f16_products = true;
+  c.capabilities.subgroup_min_size = c.capabilities.subgroup_max_size = 32;
+  c.capabilities.matrix_configs = {{.m = 16, .n = 16, .k = 16}};
+  c.capabilities.max_workgroup_storage_bytes = 49152;
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.kernels(), "append_kv attention_matrix<wide=false>");
+  EXPECT_EQ(c.workgroups()[1], 3u * 2);  // 120 rows of each key head in tiles of 64
+  c.capabilities.f16_products = false;
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.kernels(), "append_kv attention<d_tiles=1>");
 }
 
 TEST(Attention, NeedsNoScratchThatGrowsWithTheContext) {
@@ -110,7 +124,7 @@ TEST(Attention, AttendsToEverythingWithoutACache) {
   c.live_tensor({2, 3, 24, 8}, {2, 3, 7, 8}).null().null().tensor({2, 3, 16, 8});
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.plan.output_shapes()[0], (Shape{2, 3, 5, 8}));
-  EXPECT_EQ(c.workgroups(), std::vector<uint64_t>{12});
+  EXPECT_EQ(c.workgroups(), std::vector<uint64_t>{6});
   PlanCase mask("et_vk.sdpa.default");
   mask.tensor({1, 2, 4, 8}).tensor({1, 2, 6, 8}).tensor({1, 2, 6, 8}).tensor({1, 1, 4, 6}).null().tensor({1, 2, 4, 8});
   EXPECT_ERROR(mask, "The mask has shape [1, 1, 4, 6], but the scores have shape [1, 2, 4, 6]");
