@@ -102,6 +102,101 @@ TEST(Q4Linear, TakesOneScaleARowWithTheEarlierWeightInTheHighNibble) {
   EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks_high_first, Packing::q4_scales}));
 }
 
+// ---- sconce.q4_linear ----
+
+// x [m, 64] times weights of these rows, in blocks of these parts.
+struct Fused {
+  std::vector<int64_t> rows;
+  bool norm = false;
+  const char* activation = "none";
+  std::optional<Shape> residual = {};
+  Value sizes = graph::Null{};
+  std::vector<uint32_t> parts = {};
+};
+
+PlanCase fused_linear(int64_t m, const Fused& fused) {
+  PlanCase c("sconce.q4_linear");
+  c.live_tensor({128, 64}, {m, 64});
+  fused.norm ? c.tensor({64}).value(1e-5) : c.null().null();
+  for (int64_t n : fused.rows) c.constant({n, 32}, Dtype::u8);
+  c.constant_list(fused.rows.size(), fused.parts);
+  for (int64_t n : fused.rows) c.constant({2, n}, Dtype::f32, {static_cast<uint32_t>(n)});
+  c.constant_list(fused.rows.size(), {});
+  c.value(int64_t{32}).null().value(std::string(fused.activation));
+  fused.residual ? c.live_tensor({128, 64}, *fused.residual) : c.null();
+  c.value(fused.sizes);
+  const bool single = fused.rows.size() == 1 || std::string(fused.activation) != "none";
+  if (single) return c.tensor({128, fused.rows[0]});
+  for (int64_t n : fused.rows) c.tensor({128, n});
+  return c.list(fused.rows.size());
+}
+
+TEST(FusedQ4Linear, IsOneDispatchForFewRows) {
+  struct Row {
+    Fused fused;
+    const char* kernel;
+    uint64_t workgroups;
+  };
+  for (const Row& row : {
+           Row{{.rows = {64, 32, 32}}, "q4_linear_gemv<whole_blocks=true, form=plain>", 8},
+           Row{{.rows = {64, 32, 32}, .norm = true}, "q4_linear_gemv<whole_blocks=true, form=norm>", 8},
+           Row{{.rows = {40, 40}, .activation = "swiglu"}, "q4_linear_gemv<whole_blocks=true, form=swiglu>", 5},
+           Row{{.rows = {40, 40}, .norm = true, .activation = "swiglu"},
+               "q4_linear_gemv<whole_blocks=true, form=norm_swiglu>", 5},
+           Row{{.rows = {64}, .residual = Shape{1, 64}}, "q4_linear_gemv<whole_blocks=true, form=plain>", 4},
+       }) {
+    PlanCase c = fused_linear(1, row.fused);
+    ASSERT_TRUE(c.run()) << c.error();
+    EXPECT_EQ(c.kernels(), row.kernel);
+    EXPECT_EQ(c.workgroups(), std::vector{row.workgroups}) << row.kernel;
+  }
+}
+
+TEST(FusedQ4Linear, TakesItsPartsApartForManyRows) {
+  PlanCase qkv = fused_linear(128, {.rows = {64, 32, 32}, .norm = true});
+  ASSERT_TRUE(qkv.run()) << qkv.error();
+  EXPECT_EQ(qkv.kernels(),
+            "rms_norm<divided=true, vectors=true, lanes=64> q4_linear_tile<whole_blocks=true> "
+            "q4_linear_tile<whole_blocks=true> q4_linear_tile<whole_blocks=true>");
+  PlanCase gated = fused_linear(128, {.rows = {64, 64}, .activation = "swiglu"});
+  ASSERT_TRUE(gated.run()) << gated.error();
+  EXPECT_EQ(gated.kernels(), "q4_linear_tile<whole_blocks=true> q4_linear_tile<whole_blocks=true> swiglu");
+  EXPECT_EQ(gated.plan.scratch_bytes().size(), 2u);
+}
+
+TEST(FusedQ4Linear, CutsAtThePartsOfItsWeights) {
+  // Rows 0 to 63, 64 to 127 and 128 to 129, of weights of 100 and 30 rows: four pieces.
+  PlanCase c = fused_linear(1, {.rows = {100, 30}, .parts = {64, 64, 2}});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.workgroups(), (std::vector<uint64_t>{4, 3, 2, 1}));
+  PlanCase gated = fused_linear(1, {.rows = {65, 65}, .norm = true, .activation = "swiglu", .parts = {64, 66}});
+  ASSERT_TRUE(gated.run()) << gated.error();
+  EXPECT_EQ(gated.workgroups(), (std::vector<uint64_t>{4, 1, 5, 2}));
+}
+
+TEST(FusedQ4Linear, AddsAResidualOfAnotherShapeByItself) {
+  PlanCase c = fused_linear(5, {.rows = {64}, .residual = Shape{1, 64}});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.plan.output_shapes()[0], (Shape{5, 64}));
+  EXPECT_EQ(c.plan.commands().size(), 2u);
+  EXPECT_EQ(c.plan.commands()[1].kernel->name, "binary");
+}
+
+TEST(FusedQ4Linear, GivesItsOutputTheShapeOfTheViewBehindIt) {
+  PlanCase c = fused_linear(6, {.rows = {64}, .sizes = graph::IntList{{-1, 64}}});
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.plan.output_shapes()[0], (Shape{6, 64}));
+  EXPECT_ERROR(fused_linear(6, {.rows = {64}, .sizes = graph::IntList{{5, 64}}}), "A view turns 384 elements");
+}
+
+TEST(FusedQ4Linear, NamesWhatDoesNotFit) {
+  EXPECT_ERROR(fused_linear(1, {.rows = {8, 8, 8, 8}}), "There are 4 weights and 4 scales, but from 1 to 3");
+  EXPECT_ERROR(fused_linear(1, {.rows = {64, 32}, .activation = "swiglu"}), "there are 2, of 64 and 32 rows");
+  EXPECT_ERROR(fused_linear(1, {.rows = {64}, .activation = "gelu"}), "The activation is \"gelu\"");
+  EXPECT_ERROR(fused_linear(1, {.rows = {64, 64}, .activation = "swiglu", .residual = Shape{1, 64}}),
+               "takes no residual");
+}
+
 TEST(Q4Packing, TakesSixteenBytesForEachStartedBlockOfARow) {
   const PackingInfo& info = packing_info(Packing::q4_blocks);
   EXPECT_EQ(info.packed_bytes({70, 32}, Dtype::u8, 70), 70u * 32);

@@ -50,6 +50,22 @@ class PlanCase : private ConstantProvider {
     node_.args.resize(node_.args.size() - count);
     return value(std::move(list));
   }
+  // The same, of constants with their rows one below the other: in as many packed parts as `part_rows` has entries, or
+  // in one.
+  PlanCase& constant_list(size_t count, std::vector<uint32_t> part_rows) {
+    std::vector<ConstantPart> parts;
+    uint32_t rows = 0;
+    for (size_t i = node_.args.size() - count; i < node_.args.size(); ++i) rows += parts_[node_.args[i]][0].rows;
+    list(count);
+    if (part_rows.empty()) part_rows = {rows};
+    uint32_t first_row = 0;
+    for (uint32_t part : part_rows) {
+      parts.push_back({{Operand::Kind::packed, 0, 0}, first_row, part});
+      first_row += part;
+    }
+    parts_[node_.args.back()] = std::move(parts);
+    return *this;
+  }
   // What the host knows of all integer tensors.
   PlanCase& known(std::vector<int64_t> contents) {
     contents_ = std::move(contents);

@@ -6,6 +6,7 @@ from torchao.quantization.granularity import PerGroup
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.quant_api import IntxWeightOnlyConfig, quantize_
 
+from tests.cases.norms import RmsNorm
 from tools.fixtures.case import CHAIN_Q4, DEEP_SUM, F32, Case, Sweep, cycle, noise, ramp
 
 
@@ -42,7 +43,7 @@ class Q4Block(torch.nn.Module):
         return self.function(self.linears, *inputs)
 
     def golden(self, *inputs):
-        return self.function([linear.golden for linear in self.linears], *inputs)
+        return self.function([getattr(linear, "golden", linear) for linear in self.linears], *inputs)
 
 
 def linear(name, inputs, outputs, group, live, bias=False, bound=None, tolerance=F32, make=ramp, **options):
@@ -59,14 +60,17 @@ def linear(name, inputs, outputs, group, live, bias=False, bound=None, tolerance
     )
 
 
-def block(name, function, widths, live, inputs=64, group=32, bound=64, separate=(), **options):
-    """A function of linears of one input [m, inputs]; those in `separate` take the second input."""
+def block(name, function, widths, live, inputs=64, group=32, bound=64, separate=(), bias=False, norm=False, **options):
+    """A function of linears of one input [m, inputs], and of a norm behind them; those in `separate` take a second one."""
 
     def make(m):
         x = ramp(m, inputs)
         return (x, x.flip(-1).contiguous()) if separate else (x,)
 
-    module = lambda: Q4Block(function, *(Q4Linear(inputs, n, group, seed=i) for i, n in enumerate(widths)))
+    def module():
+        linears = [Q4Linear(inputs, n, group, bias, seed=i) for i, n in enumerate(widths)]
+        return Q4Block(function, *linears, *([RmsNorm(inputs, torch.linspace(0.5, 1.5, inputs))] if norm else []))
+
     return Case(name, module, make, {"m": bound}, live, CHAIN_Q4, **options)
 
 
@@ -167,6 +171,11 @@ def gated_reversed(linears, x):
     return linears[1](x) * (torch.sigmoid(gate) * gate)
 
 
+def normed(function):
+    """The function of the norm of x, which is the last of the block's modules."""
+    return lambda modules, x: function(modules[:-1], modules[-1](x))
+
+
 def gated_with(extra):
     """A gated product of which other parts are used or returned as well."""
 
@@ -216,6 +225,14 @@ BLOCKS = [
         (33, 64, 1, 7, 64),
         CHAIN_Q4,
     ),
+    block("qkv_bias", reshaped, (96, 32, 32), (64, 9, 1, 3, 64), bias=True),
+    block("gated_bias", gated, (40, 40), (64, 1, 9), bias=True),
+    block("residual_bias", lambda l, x: x + l[0](x), (64,), (64, 1, 9), bias=True),
+    block("residual_of_one_row", lambda l, x, y: l[0](x) + y[:1], (64,), (1, 64, 9, 1), separate=(1,)),
+    block("norm_qkv", normed(reshaped), (72, 24, 24), (64, 1, 9, 3, 64), inputs=72, group=24, norm=True),
+    block("norm_gated", normed(gated), (40, 40), (64, 1, 9, 3, 64), inputs=96, norm=True),
+    block("norm_residual", normed(lambda l, x: l[0](x) + x), (64,), (64, 1, 9), norm=True),
+    block("norm_returned", lambda l, x: (l[0](l[1](x)), l[1](x)), (64,), (64, 1, 9), norm=True),
     block("gated_wide", gated, (8192, 8192), (512, 128, 1, 512), bound=512, large=True),
     block(
         "qkv_wide",
