@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 
 #include "io/tensor_files.h"
 #include "sconce/model.h"
@@ -64,43 +65,46 @@ struct Agreement {
   }
 };
 
-class Logits : public testing::Test {
+// With fused operators, and without.
+class Logits : public testing::TestWithParam<bool> {
  protected:
-  static void SetUpTestSuite() {
+  static void open_session(bool fuse) {
     auto device = Device::open();
     ASSERT_TRUE(device) << device.error().to_string();
-    auto model =
-        Model::load(*device, from_environment("SCONCE_MODEL_DIR", "build/models/smollm2-135m-instruct") + "/model.pte");
+    const std::string folder = from_environment("SCONCE_MODEL_DIR", "build/models/smollm2-135m-instruct");
+    auto model = Model::load(*device, folder + "/model.pte", {.fuse = fuse});
     ASSERT_TRUE(model) << model.error().to_string();
     auto session = Session::create(*model);
     ASSERT_TRUE(session) << session.error().to_string();
-    session_ = new Session(*std::move(session));
+    sessions_[fuse] = *std::move(session);
     fmt::print("Running on {}.\n", device->adapter().to_string());
   }
   static void TearDownTestSuite() {
-    delete session_;
-    session_ = nullptr;
+    for (std::optional<Session>& session : sessions_) session.reset();
     fmt::print("{} rows of logits: worst difference {:.2e}; top-1 agrees in {} of {} rows whose margin decides.\n",
                agreement_.rows, agreement_.worst, agreement_.agreed, agreement_.decided);
     EXPECT_EQ(agreement_.agreed, agreement_.decided);
   }
-  void SetUp() override { ASSERT_NE(session_, nullptr); }
+  void SetUp() override {
+    if (!sessions_[GetParam()]) open_session(GetParam());
+    ASSERT_TRUE(sessions_[GetParam()]);
+  }
 
   // Runs tokens [first, first + count) of a golden at position `first` and compares the logits with its row.
-  static void compare(const Golden& golden, int64_t first, int64_t count, size_t row) {
+  void compare(const Golden& golden, int64_t first, int64_t count, size_t row) {
     const Tensor tokens =
         Tensor::of<int64_t>({1, count}, golden.tokens.as<int64_t>().subspan(static_cast<size_t>(first), count));
     const Tensor position = Tensor::of<int64_t>({1}, {first});
-    auto outputs = session_->run({tokens, position});
+    auto outputs = sessions_[GetParam()]->run({tokens, position});
     ASSERT_TRUE(outputs) << outputs.error().to_string();
     agreement_.add((*outputs)[0].as<float>(), golden.row(row), fmt::format("{} tokens at position {}", count, first));
   }
 
-  static inline Session* session_ = nullptr;
+  static inline std::optional<Session> sessions_[2];
   static inline Agreement agreement_;
 };
 
-TEST_F(Logits, OfPrefillsInAnyOrderAgreeWithTorch) {
+TEST_P(Logits, OfPrefillsInAnyOrderAgreeWithTorch) {
   for (int64_t length : kLengths) {
     const Golden golden = read_golden(length);
     ASSERT_FALSE(golden.logits.bytes.empty());
@@ -108,7 +112,7 @@ TEST_F(Logits, OfPrefillsInAnyOrderAgreeWithTorch) {
   }
 }
 
-TEST_F(Logits, OfForcedDecodeStepsAgreeWithTorch) {
+TEST_P(Logits, OfForcedDecodeStepsAgreeWithTorch) {
   for (int64_t length : kLengths) {
     const Golden golden = read_golden(length);
     ASSERT_FALSE(golden.logits.bytes.empty());
@@ -118,6 +122,9 @@ TEST_F(Logits, OfForcedDecodeStepsAgreeWithTorch) {
     for (int64_t step = 0; step < steps; ++step) compare(golden, length + step, 1, static_cast<size_t>(step) + 1);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Fusion, Logits, testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "Fused" : "OneByOne"); });
 
 }  // namespace
 }  // namespace sconce

@@ -20,7 +20,8 @@ HEAD = """# Operators
 Made by `python3 tools/docs/operators.py`; do not edit. An operator has the name that a delegate blob gives it; kernel calls
 of a method (`aten::add.out`) run by the same names. Every operator runs at every live shape within its upper bounds. The
 columns say what the operator cases cover: the element types of inputs and outputs of the programs that hold it, whether
-one session runs it at several live shapes, and in how many programs it stands. SymInt operators run on the host.
+one session runs it at several live shapes, in how many programs it stands, and whether passes make other operators of it
+or with it (`sconce.` operators are made by passes alone). SymInt operators run on the host.
 
 """
 
@@ -35,36 +36,53 @@ def ask(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def operators_of(sconce, program):
-    """The operators that the program runs, by their names in the catalogue."""
+def operators_of(sconce, program, *options):
+    """The nodes of each operator that the program runs, by its name in the catalogue."""
     data = [word for path in program.parent.glob(f"{program.stem}.*.ptd") for word in ("--data", path)]
-    methods = json.loads(ask(sconce, "inspect", program, "--json", *data))["methods"]
-    return {operator for method in methods for operator in method["operators"]}
+    methods = json.loads(ask(sconce, *options, "inspect", program, "--json", *data))["methods"]
+    nodes = collections.Counter()
+    for method in methods:
+        nodes.update({operator: use["nodes"] for operator, use in method["operators"].items()})
+    return nodes
 
 
-def read_cases(sconce):
-    """By operator: element types, whether live shapes differ from run to run, and the number of programs."""
-    types, live, count = collections.defaultdict(set), set(), collections.Counter()
-    for path in sorted((ROOT / "tests/fixtures/ops").rglob("*.safetensors")):
+class Cases:
+    """By operator: element types, whether live shapes differ from run to run, the number of programs, and whether passes
+    take nodes of it away."""
+
+    def __init__(self, sconce):
+        self.types, self.live, self.count = collections.defaultdict(set), set(), collections.Counter()
+        self.fused = set()
+        for path in sorted((ROOT / "tests/fixtures/ops").rglob("*.safetensors")):
+            self.add(sconce, path)
+
+    def add(self, sconce, path):
         header = read_header(path)
         del header["__metadata__"]
         shapes = collections.defaultdict(set)
         for name, tensor in header.items():
             shapes[name.split(".")[1]].add(tuple(tensor["shape"]))
-        for operator in operators_of(sconce, path.with_suffix(".pte")):
-            count[operator] += 1
-            types[operator] |= {TYPES[tensor["dtype"]] for tensor in header.values()}
+        as_written = operators_of(sconce, path.with_suffix(".pte"), "--no-fuse")
+        rewritten = operators_of(sconce, path.with_suffix(".pte"))
+        made = {operator for operator in rewritten if operator.startswith("sconce.")}
+        self.fused |= made
+        if made:
+            self.fused |= {operator for operator, nodes in as_written.items() if rewritten[operator] < nodes}
+        for operator in as_written.keys() | made:
+            self.count[operator] += 1
+            self.types[operator] |= {TYPES[tensor["dtype"]] for tensor in header.values()}
             if any(len(seen) > 1 for seen in shapes.values()):
-                live.add(operator)
-    return types, live, count
+                self.live.add(operator)
 
 
 def page(sconce):
     names = ask(sconce, "operators").split()
-    types, live, count = read_cases(sconce)
-    lines = ["| operator | element types | live shapes | programs |", "|---|---|---|---|"]
+    cases = Cases(sconce)
+    yes = lambda answer: "yes" if answer else "-"
+    lines = ["| operator | element types | live shapes | programs | fused |", "|---|---|---|---|---|"]
     for name in names:
-        lines.append(f"| `{name}` | {', '.join(sorted(types[name])) or '-'} | {'yes' if name in live else '-'} | {count[name]} |")
+        types = ", ".join(sorted(cases.types[name])) or "-"
+        lines.append(f"| `{name}` | {types} | {yes(name in cases.live)} | {cases.count[name]} | {yes(name in cases.fused)} |")
     return HEAD + "\n".join(lines) + "\n"
 
 

@@ -130,9 +130,8 @@ Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan) {
   return plan_single(call, {.weights = 1, .scales = 2, .group_size = {}, .bias = {}}, plan);
 }
 
-// sconce.q4_linear(x [..., K], norm_weight [K] or null, norm_eps or null, weights, scales, group_size or null, biases
-// or
-//                  null, activation "none" or "swiglu", residual or null, sizes or null)
+// sconce.q4_linear(x [..., K], norm_weight [K] or null, norm_eps or null, weights, scales, group_size or null,
+//                  biases or null, activation "none" or "swiglu", residual or null, sizes or null)
 //   -> y_i [..., N_i] = h * W_i^T + b_i for each of up to three weights, or
 //   -> y = silu(y_0) * y_1 with "swiglu" and two weights, or
 //   -> y = y_0 + residual, one weight, broadcast as aten.add does
