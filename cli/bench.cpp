@@ -21,7 +21,7 @@ struct Options {
   std::vector<size_t> prefill = {37, 128}, context = {128};
   size_t decode = 64, repeat = 3;
   std::optional<double> warm_up;
-  bool json = false;
+  bool json = false, fill_weights = false;
 };
 
 double seconds_since(Clock::time_point start) {
@@ -110,7 +110,7 @@ Result<ExitCode> bench(const Options& options, const GlobalOptions& globals) {
   BenchReport report;
   const auto start = Clock::now();
   SCONCE_TRY(Device device, open_device(globals));
-  SCONCE_TRY(Model model, load_model(device, options.model, globals));
+  SCONCE_TRY(Model model, load_model(device, options.model, globals, options.fill_weights));
   SCONCE_TRY(Generator generator, Generator::create(model, options.method));
   report.load_s = seconds_since(start);
   report.adapter = device.adapter();
@@ -119,6 +119,7 @@ Result<ExitCode> bench(const Options& options, const GlobalOptions& globals) {
   report.warm_up_s = options.warm_up.value_or(report.device_is_host ? 0.0 : 2.0);
   report.fast = globals.fast;
   report.fused = !globals.no_fuse;
+  report.filled = options.fill_weights;
 
   Bench measure(generator, options, report.warm_up_s);
   for (size_t count : options.prefill) {
@@ -169,6 +170,8 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--warm-up", options->warm_up,
                       "Seconds of runs before each measurement; one run at least (default: 2 on a GPU, else 0)")
       ->check(CLI::NonNegativeNumber);
+  command->add_flag("--fill-weights", options->fill_weights,
+                    "Make weights up instead of reading them: for programs of `sconce strip`");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
       R"(All times are wall-clock, host to host. Prompts are random tokens and answers have the length that is
@@ -179,6 +182,7 @@ less the size of the mapped program and, on a software adapter, less the device'
 
 Examples:
   sconce bench MODEL_DIR
+  sconce bench model.stripped --fill-weights
   sconce bench MODEL_DIR --prefill 1,37,255 --decode 64 --context 128,256 --repeat 5 --json)");
 }
 

@@ -25,12 +25,14 @@ Result<Device> open_device(const GlobalOptions& globals) {
   return device;
 }
 
-Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals) {
+Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals,
+                         bool fill_weights) {
   ProgressBar bar(!globals.quiet);
   LoadOptions options;
   options.fuse = !globals.no_fuse;
   options.precision = globals.precision;
   options.data_files = globals.data;
+  options.fill_weights = fill_weights;
   options.progress = [&](const LoadProgress& progress) {
     bar.show(fmt::format("Loading {}", progress.stage), progress.done, progress.total);
     return !interrupted();

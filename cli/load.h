@@ -16,6 +16,7 @@ std::filesystem::path program_path(const std::string& model);
 Result<Device> open_device(const GlobalOptions& globals);
 
 // Loads with a progress bar; Ctrl-C cancels it.
-Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals);
+Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals,
+                         bool fill_weights = false);
 
 }  // namespace sconce::cli

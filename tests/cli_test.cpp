@@ -61,7 +61,7 @@ json json_of(const Finished& finished) {
 }
 
 TEST(Cli, HelpGoesToStdoutAndTeaches) {
-  for (const char* command : {"devices", "operators", "inspect", "run", "generate", "bench"}) {
+  for (const char* command : {"devices", "operators", "inspect", "run", "generate", "bench", "strip"}) {
     const Finished help = sconce({command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: sconce"), HasSubstr("Example"))) << command;
@@ -201,6 +201,18 @@ TEST(Cli, MeasuresALanguageModel) {
   EXPECT_EQ(report["decode"][3]["context"], 4);
   for (const char* key : {"load_s", "replan_us", "peak_resident_bytes", "device_bytes", "state_bytes", "activation_bytes"})
     EXPECT_GT(report[key].get<double>(), 0) << key;
+}
+
+TEST(Cli, MeasuresAProgramThatIsStrippedOfItsConstants) {
+  const std::string stripped = testing::TempDir() + "llama.stripped";
+  EXPECT_EQ(sconce({"strip", kOps + "models/llama.pte", stripped}).exit_code, 0);
+  const Finished refused = sconce({"bench", stripped});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.error, HasSubstr("--fill-weights"));
+  const json report = json_of(sconce({"bench", stripped, "--fill-weights", "--prefill", "3", "--decode", "2",
+                                      "--context", "2", "--repeat", "1", "--json"}));
+  EXPECT_EQ(report["filled_weights"], true);
+  EXPECT_GT(report["prefill"][0]["seconds"].get<double>(), 0);
 }
 
 TEST(Cli, AnswersGreedilyAndStopsWhereItIsTold) {

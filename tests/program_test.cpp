@@ -5,6 +5,7 @@
 #include <random>
 
 #include "program/reader.h"
+#include "program/stripped.h"
 #include "support/memory_source.h"
 #include "support/pte_builder.h"
 
@@ -302,6 +303,40 @@ TEST(ReadProgram, SurvivesBitFlips) {
   }
   EXPECT_GT(programs, 100) << "flips in weights and padding go unseen";
   EXPECT_GT(errors, 100);
+}
+
+TEST(StrippedProgram, ReadsLikeTheWholeOneButForItsConstants) {
+  test::MemorySource whole(test::fixture_bytes("ops/models/llama.pte"));
+  auto stripped = program::strip(whole);
+  ASSERT_TRUE(stripped) << stripped.error().to_string();
+  EXPECT_LT(stripped->size(), whole.size() / 2);
+  EXPECT_TRUE(program::is_stripped(*stripped));
+  EXPECT_FALSE(program::is_stripped(whole.bytes()));
+
+  auto source = program::StrippedSource::open(std::make_unique<test::MemorySource>(*stripped));
+  ASSERT_TRUE(source) << source.error().to_string();
+  EXPECT_EQ((*source)->size(), whole.size());
+  auto again = program::strip(**source);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(*again, *stripped) << "the same bytes are read of both";
+  auto constant = (*source)->read(whole.size() - 16, 16);
+  ASSERT_FALSE(constant);
+  EXPECT_THAT(constant.error().message, HasSubstr("--fill-weights"));
+}
+
+TEST(StrippedProgram, RefusesWhatDoesNotFit) {
+  test::MemorySource whole(test::fixture_bytes("ops/models/llama.pte"));
+  const std::vector<std::byte> good = *program::strip(whole);
+  auto opens = [](std::vector<std::byte> bytes) {
+    return program::StrippedSource::open(std::make_unique<test::MemorySource>(std::move(bytes))).has_value();
+  };
+  ASSERT_TRUE(opens(good));
+  for (size_t word : {16, 24, 32, 40}) {  // size, count, and a piece's offset and size, each far too large
+    std::vector<std::byte> bad = good;
+    std::fill_n(bad.begin() + static_cast<ptrdiff_t>(word == 16 ? 40 : word), 8, std::byte{0x7f});
+    EXPECT_FALSE(opens(bad)) << word;
+  }
+  EXPECT_FALSE(opens({good.begin(), good.end() - 1})) << "cut short";
 }
 
 }  // namespace

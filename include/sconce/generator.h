@@ -35,11 +35,17 @@ struct GenerationTimes {
   size_t decode_steps = 0;   // tokens after the first one
 };
 
+struct GeneratorOptions {
+  SessionOptions session;
+  // Runs that are submitted before the oldest one's token is read; 0: what suits the adapter.
+  size_t steps_ahead = 0;
+};
+
 class Generator {
  public:
   // Errors: not_found for the method; unsupported when its inputs and outputs are not those of a language model.
   static Result<Generator> create(const Model& model, std::string_view method = "forward",
-                                  const SessionOptions& options = {});
+                                  const GeneratorOptions& options = {});
 
   Generator(Generator&&) noexcept;
   Generator& operator=(Generator&&) noexcept;

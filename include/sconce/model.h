@@ -58,6 +58,9 @@ struct LoadOptions {
   Precision precision = Precision::exact;
   // Make pipelines for a list of probe shapes now rather than when a run first needs them.
   bool warm_up = true;
+  // Upload made-up constants of the right types and sizes instead of the program's own, for measurements: results mean
+  // nothing, but stay finite. The only way to load what `sconce strip` made.
+  bool fill_weights = false;
 };
 
 class Model {

@@ -148,7 +148,7 @@ struct Generator::Impl {
   std::vector<TensorView> inputs;
 };
 
-Result<Generator> Generator::create(const Model& model, std::string_view name, const SessionOptions& options) {
+Result<Generator> Generator::create(const Model& model, std::string_view name, const GeneratorOptions& options) {
   const planner::Method* prepared = model.impl().model->method(name);
   if (!prepared)
     return fail(ErrorCode::not_found, "The model has no method {}; `sconce inspect` lists those it has.", name);
@@ -156,9 +156,10 @@ Result<Generator> Generator::create(const Model& model, std::string_view name, c
   SCONCE_DO(check_language_model(method));
   const size_t capacity = find_capacity(model, static_cast<size_t>(method.inputs[0].bound[1]));
   SCONCE_TRY(auto with_choice, runtime::add_sampling(*model.impl().model, *prepared));
-  SCONCE_TRY(auto session, Session::Impl::create(model.impl_, std::move(with_choice), options));
-  const AdapterClass adapter = session->model->gpu->adapter().adapter_class;
-  return Generator(std::make_unique<Impl>(Session(std::move(session)), method, capacity, choose_pace(adapter)));
+  SCONCE_TRY(auto session, Session::Impl::create(model.impl_, std::move(with_choice), options.session));
+  runtime::Pace pace = choose_pace(session->model->gpu->adapter().adapter_class);
+  if (options.steps_ahead > 0) pace.steps_ahead = options.steps_ahead;
+  return Generator(std::make_unique<Impl>(Session(std::move(session)), method, capacity, pace));
 }
 
 Generator::Generator(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "program/stripped.h"
 
 namespace sconce::webgpu {
 namespace {
@@ -55,9 +57,21 @@ Result<std::span<const std::byte>> MappedFile::read(uint64_t offset, uint64_t si
   return bytes_.subspan(offset, size);
 }
 
+namespace {
+
+// A .pte file, or what `sconce strip` made of one.
+Result<std::unique_ptr<program::ByteSource>> open_source(const std::string& path) {
+  SCONCE_TRY(std::unique_ptr<program::ByteSource> file, MappedFile::open(path));
+  SCONCE_TRY(std::span<const std::byte> head, file->read(0, std::min<uint64_t>(file->size(), 64)));
+  if (program::is_stripped(head)) return program::StrippedSource::open(std::move(file));
+  return file;
+}
+
+}  // namespace
+
 Result<ProgramFiles> open_program(const std::string& path, std::span<const std::string> data_files) {
   ProgramFiles files;
-  SCONCE_TRY(files.sources.emplace_back(), MappedFile::open(path));
+  SCONCE_TRY(files.sources.emplace_back(), open_source(path));
   for (const std::string& data : data_files) {
     SCONCE_TRY(files.sources.emplace_back(), MappedFile::open(data));
   }

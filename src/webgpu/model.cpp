@@ -3,6 +3,7 @@
 
 #include "base/math.h"
 #include "program/reader.h"
+#include "runtime/fill.h"
 #include "webgpu/model_impl.h"
 
 namespace sconce {
@@ -34,9 +35,12 @@ Result<void> upload_weights(Model::Impl& impl, const LoadOptions& options) {
   uint64_t total = 0, done = 0;
   for (const record::Command& command : impl.model->load_step().commands)
     if (command.kind == record::CommandKind::upload) total += command.size;
+  std::optional<runtime::ConstantFiller> filler;
+  if (options.fill_weights) filler.emplace(impl.model->constants());
   auto bytes = [&](uint32_t source, uint64_t offset, uint64_t size) -> Result<std::span<const std::byte>> {
     SCONCE_DO(report(options, {"weights", done, total}));
     done += size;
+    if (filler) return filler->bytes(source, offset, size);
     return impl.sources[source]->read(offset, size);
   };
   SCONCE_TRY(auto nothing, impl.replayer.submit(impl.model->load_step(), 0, bytes));
