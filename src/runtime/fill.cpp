@@ -25,7 +25,9 @@ float small(uint32_t bits) {
 }  // namespace
 
 ConstantFiller::ConstantFiller(std::span<const planner::PackedPart> parts) {
-  for (const planner::PackedPart& part : parts) dtypes_[{part.range.source, part.range.offset}] = part.dtype;
+  for (const planner::PackedPart& part : parts)
+    for (const planner::PackedSource& source : part.sources)
+      dtypes_[{source.range.source, source.range.offset}] = source.dtype;
 }
 
 std::span<const std::byte> ConstantFiller::bytes(uint32_t source, uint64_t offset, uint64_t size) {
