@@ -1,5 +1,7 @@
-"""Fails when a WebAssembly module imports more than the names that follow its path."""
+"""Fails when a WebAssembly module imports more than it may, or is too large; prints its sizes."""
 
+import argparse
+import gzip
 import sys
 
 
@@ -60,13 +62,21 @@ def imports(data):
 
 
 def main():
-    path, allowed = sys.argv[1], set(sys.argv[2:])
-    with open(path, "rb") as file:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path")
+    parser.add_argument("--imports", nargs="*", default=[], help="names that may be imported")
+    parser.add_argument("--most-bytes", type=int)
+    parser.add_argument("--most-gzip-bytes", type=int)
+    arguments = parser.parse_args()
+    with open(arguments.path, "rb") as file:
         data = file.read()
-    names = imports(data)
-    print(f"{path}: {len(data)} bytes, {len(names)} imports")
-    if surplus := sorted(set(names) - allowed):
+    names, zipped = imports(data), len(gzip.compress(data))
+    print(f"{arguments.path}: {len(data)} bytes, {zipped} with gzip, {len(names)} imports")
+    if surplus := sorted(set(names) - set(arguments.imports)):
         sys.exit(f"error: The module also imports {', '.join(surplus)}.")
+    for size, most in ((len(data), arguments.most_bytes), (zipped, arguments.most_gzip_bytes)):
+        if most and size > most:
+            sys.exit(f"error: The module has {size} bytes; at most {most} are wanted.")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,295 @@
+// Loading a program and running it, as src/webgpu/model.cpp and session.cpp do natively.
+
+import { ConstantCache, type CachedConstant } from './cache.js';
+import { Core } from './core.js';
+import { SconceError, checkSignal } from './error.js';
+import { Gpu, openDevice } from './gpu.js';
+import { ConstantViewAt, DeviceLimitsAt, RangeViewAt, TensorEntryAt } from './layout.js';
+import { Replayer } from './replayer.js';
+import { openSource, type Source } from './source.js';
+import { readTensor, withTensors, type Dtype, type Tensor } from './tensor.js';
+import { uploadWeights } from './upload.js';
+
+export interface Progress {
+  stage: 'program' | 'weights' | 'pipelines';
+  done: number; // bytes of weights, or pipelines
+  total: number;
+  cached: number; // of `done`: bytes that came from the browser's storage
+}
+
+export interface LoadOptions {
+  device?: GPUDevice; // stays the caller's; without one Sconce opens a device and destroys it with the model
+  data?: (string | URL | Blob)[]; // .ptd files with constants outside of the .pte file
+  progress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+  cache?: boolean; // keep weights in the Origin Private File System (default: where there is one)
+  warn?: (sentence: string) => void; // what does not stop loading: storage is full
+  fuse?: boolean; // false turns graph rewrites off; answers agree within tolerance
+  warmUp?: boolean; // false: pipelines are made when a run first needs them
+}
+
+export interface ValueInfo {
+  dtype: Dtype;
+  bound: number[]; // upper bound of each dim
+  isSymInt: boolean; // one integer instead of a tensor
+}
+export interface MethodInfo {
+  name: string;
+  inputs: ValueInfo[];
+  outputs: ValueInfo[];
+}
+interface Description {
+  methods: MethodInfo[];
+  metadata: Record<string, number[]>;
+  weightBytes: number;
+}
+
+export class Model {
+  readonly methods: MethodInfo[];
+  readonly metadata: Record<string, number[]>;
+  readonly weightBytes: number;
+  private readonly sessions = new Set<Session>();
+  private disposed = false;
+
+  private constructor(
+    readonly gpu: Gpu, readonly core: Core, readonly handle: number, readonly replayer: Replayer,
+    readonly warmUp: boolean, private readonly ownsDevice: boolean,
+  ) {
+    const description: Description = JSON.parse(core.string(core.call('model_describe', handle)));
+    this.methods = description.methods;
+    this.metadata = description.metadata;
+    this.weightBytes = description.weightBytes;
+  }
+
+  static async load(from: string | URL | Blob, options: LoadOptions = {}): Promise<Model> {
+    const { signal } = options;
+    checkSignal(signal);
+    const device = options.device ?? (await openDevice());
+    const gpu = Gpu.of(device);
+    let replayer: Replayer | undefined;
+    try {
+      const core = await Core.create();
+      replayer = new Replayer(gpu, core);
+      const received = (done: number) => options.progress?.({ stage: 'program', done, total: 0, cached: 0 });
+      const sources: Source[] = [];
+      for (const file of [from, ...(options.data ?? [])]) sources.push(await openSource(file, signal, received));
+      const handle = await read(core, gpu, sources, options);
+      const step = core.call('model_load_step', handle);
+      replayer.startPipelines(step); // they compile while weights upload
+      await uploadWeights(replayer, core, step, sources, constantsOf(core, handle), options);
+      await replayer.prepare(step, (done, total) => options.progress?.({ stage: 'pipelines', done, total, cached: 0 }));
+      checkSignal(signal);
+      gpu.check();
+      return new Model(gpu, core, handle, replayer, options.warmUp ?? true, !options.device);
+    } catch (error) {
+      replayer?.dispose();
+      const explained = error instanceof SconceError && error.code === 'cancelled' ? error : await gpu.explain(error);
+      if (!options.device) device.destroy();
+      throw explained;
+    }
+  }
+
+  /** State (KV caches) and activations of one method; sessions of a model share its weights. */
+  async session(method = 'forward'): Promise<Session> {
+    if (this.disposed) throw new SconceError('invalid_argument', 'The model is disposed; load it again.');
+    const session = await Session.create(this, method);
+    if (this.disposed) session.dispose();
+    else this.sessions.add(session);
+    return session;
+  }
+
+  forget(session: Session) {
+    this.sessions.delete(session);
+  }
+
+  /** Frees everything on the GPU and the core's memory; runs that are under way fail. */
+  dispose() {
+    if (this.disposed) return;
+    this.disposed = true;
+    for (const session of this.sessions) session.dispose();
+    this.replayer.dispose();
+    if (this.ownsDevice) this.gpu.device.destroy();
+  }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+}
+
+/** Supplies what the reader asks for, then plans the model. */
+async function read(core: Core, gpu: Gpu, sources: Source[], options: LoadOptions): Promise<number> {
+  const sizes = new BigUint64Array(sources.map(({ size }) => BigInt(size)));
+  const reader = core.withBytes(new Uint8Array(sizes.buffer), (at) => core.call('reader_create', at, sources.length));
+  const range = core.allocate(RangeViewAt.byteLength);
+  while (core.call('reader_next', reader, range)) {
+    const view = core.view;
+    const source = sources[view.getUint32(range + RangeViewAt.source, true)];
+    const offset = Number(view.getBigUint64(range + RangeViewAt.offset, true));
+    const size = Number(view.getBigUint64(range + RangeViewAt.size, true));
+    const bytes = await source.read(offset, size, options.signal);
+    core.withBytes(bytes, (at) => core.checked('reader_supply', reader, at, size));
+  }
+  core.release(range);
+  const handle = core.scratch(DeviceLimitsAt.byteLength, (limits) => {
+    gpu.writeLimits(core, limits);
+    return core.handle('model_create', reader, limits, Number(options.fuse ?? true));
+  });
+  core.call('reader_delete', reader);
+  return handle;
+}
+
+/** Constants that the file stores under a key, which names their contents. */
+function constantsOf(core: Core, handle: number): CachedConstant[] {
+  const { at, size } = core.list('model_constants', handle);
+  return Array.from({ length: size }, (_, i) => {
+    const view = core.view, entry = at + i * ConstantViewAt.byteLength;
+    return {
+      source: view.getUint32(entry + ConstantViewAt.source, true),
+      offset: Number(view.getBigUint64(entry + ConstantViewAt.offset, true)),
+      size: Number(view.getBigUint64(entry + ConstantViewAt.size, true)),
+      key: core.string(view.getUint32(entry + ConstantViewAt.key, true)),
+    };
+  }).filter(({ key }) => ConstantCache.isContentKey(key));
+}
+
+export class Session {
+  private readonly replayer: Replayer;
+  private running = false;
+  private disposed = false;
+
+  private constructor(readonly model: Model, readonly method: MethodInfo, readonly handle: number) {
+    this.replayer = new Replayer(model.gpu, model.core, model.replayer);
+  }
+
+  static async create(model: Model, name: string): Promise<Session> {
+    const { core } = model;
+    const handle = core.withString(name, (at) => core.handle('session_create', model.handle, at));
+    const session = new Session(model, model.methods.find((method) => method.name === name)!, handle);
+    try {
+      if (model.warmUp) await session.aside('session_warm_up');
+      await session.aside('session_reset');
+    } catch (error) {
+      session.dispose();
+      throw await model.gpu.explain(error);
+    }
+    return session;
+  }
+
+  private async aside(name: string) {
+    const step = this.model.core.call(name, this.handle);
+    await this.replayer.prepare(step);
+    this.replayer.submit(step);
+  }
+
+  /**
+   * Runs the method at the live shapes of its inputs: a list, or an object whose values are in the method's order. An
+   * error before the GPU starts (shapes, bounds, capacity) changes nothing.
+   */
+  async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
+    await this.execute(Array.isArray(inputs) ? inputs : Object.values(inputs));
+    return this.outputs();
+  }
+
+  /** The same; outputs stay in the core's memory until the next run. */
+  async execute(inputs: Tensor[]): Promise<void> {
+    if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before starting another.');
+    const { core, gpu } = this.model;
+    this.check();
+    gpu.check();
+    withTensors(core, inputs, (entries) => core.checked('session_start', this.handle, entries, inputs.length));
+    this.running = true;
+    try {
+      while (!(await this.phase()));
+    } finally {
+      this.running = false;
+      if (this.disposed) this.free();
+    }
+  }
+
+  /** Prepares, commits and submits a phase; true when the outputs are there. */
+  private async phase(): Promise<boolean> {
+    const { core, gpu } = this.model;
+    try {
+      await this.replayer.prepare(core.call('session_tables', this.handle));
+      this.check();
+    } catch (error) {
+      core.call('session_abandon', this.handle);
+      throw await gpu.explain(error);
+    }
+    let taken = false;
+    try {
+      const step = core.call('session_commit', this.handle);
+      await this.replayer.prepare(step);
+      this.check();
+      return await this.replayer.run(step, (reads) => {
+        this.check();
+        gpu.check();
+        taken = true;
+        return this.finish(reads);
+      });
+    } catch (error) {
+      if (taken || this.disposed) throw this.disposed ? this.gone() : error;
+      const explained = await gpu.explain(error);
+      const lost = Number(explained.code === 'device_lost');
+      core.withString(explained.message, (at) => core.call('session_fail', this.handle, at, lost));
+      throw explained;
+    }
+  }
+
+  private finish(reads: Uint8Array[]): boolean {
+    const { core } = this.model;
+    const views = 8 * reads.length;
+    const total = reads.reduce((sum, bytes) => sum + bytes.length + 16, views + 16);
+    return core.scratch(total, (list) => {
+      let at = (list + views + 15) & ~15;
+      reads.forEach((bytes, i) => {
+        core.bytes(at, bytes.length).set(bytes);
+        core.words.set([at, bytes.length], (list >> 2) + 2 * i);
+        at += (bytes.length + 15) & ~15;
+      });
+      return core.checked('session_finish_phase', this.handle, list, reads.length) === 1;
+    });
+  }
+
+  private outputs(): Tensor[] {
+    const { core } = this.model;
+    return core.scratch(TensorEntryAt.byteLength, (entry) => {
+      const outputs: Tensor[] = [];
+      while (core.call('session_output', this.handle, outputs.length, entry)) outputs.push(readTensor(core, entry));
+      return outputs;
+    });
+  }
+
+  /** Puts state back to what the program stores; mends a session that an error broke. */
+  async reset(): Promise<void> {
+    this.check();
+    if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before resetting.');
+    this.model.gpu.check();
+    await this.aside('session_reset');
+  }
+
+  get deviceBytes() {
+    return this.replayer.allocatedBytes;
+  }
+
+  private gone() {
+    return new SconceError('cancelled', 'The session is disposed.');
+  }
+  private check() {
+    if (this.disposed) throw this.gone();
+  }
+
+  dispose() {
+    if (this.disposed) return;
+    this.disposed = true;
+    this.replayer.dispose();
+    this.model.forget(this);
+    if (!this.running) this.free();
+  }
+  private free() {
+    this.model.core.call('session_delete', this.handle);
+  }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+}
+

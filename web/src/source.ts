@@ -1,0 +1,113 @@
+// Where a program's bytes come from: a URL, read by HTTP ranges; or a file. Nothing holds more than what is asked for.
+
+import { SconceError, checkSignal } from './error.js';
+
+export interface Source {
+  readonly size: number;
+  read(offset: number, size: number, signal?: AbortSignal): Promise<Uint8Array>;
+}
+
+/** A file that the page holds; the browser keeps its bytes on disk. */
+export class BlobSource implements Source {
+  readonly size: number;
+  constructor(private readonly blob: Blob) {
+    this.size = blob.size;
+  }
+  async read(offset: number, size: number): Promise<Uint8Array> {
+    return new Uint8Array(await this.blob.slice(offset, offset + size).arrayBuffer());
+  }
+}
+
+const RETRIES = 5;
+const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A file on a server that answers range requests. A dropped connection is taken up again where it broke. */
+export class RangeSource implements Source {
+  constructor(private readonly url: string, readonly size: number) {}
+
+  async read(offset: number, size: number, signal?: AbortSignal): Promise<Uint8Array> {
+    const bytes = new Uint8Array(size);
+    let done = 0;
+    for (let attempt = 0; done < size; ) {
+      checkSignal(signal);
+      const before = done;
+      try {
+        for await (const chunk of await this.request(offset + done, size - done, signal)) {
+          if (chunk.length > size - done)
+            throw new SconceError('io', `${this.url} gives more than the ${size} bytes that were asked for.`);
+          bytes.set(chunk, done);
+          done += chunk.length;
+        }
+        if (done < size) throw new Error('the connection ended early');
+      } catch (error) {
+        checkSignal(signal);
+        if (error instanceof SconceError) throw error;
+        attempt = done > before ? 1 : attempt + 1;
+        if (attempt > RETRIES)
+          throw new SconceError('io', `${this.url} cannot be read at byte ${offset + done} after ${RETRIES} attempts: ${error}.`);
+        await delay(100 * 2 ** attempt);
+      }
+    }
+    return bytes;
+  }
+
+  private async request(offset: number, size: number, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const headers = { Range: `bytes=${offset}-${offset + size - 1}` };
+    const response = await fetch(this.url, { headers, signal });
+    if (response.status === 206) return chunks(response.body!);
+    await response.body?.cancel();
+    const sentence = `${this.url} answers a request for a range with status ${response.status}.`;
+    if (response.status >= 500) throw new Error(sentence); // may pass
+    throw new SconceError('io', sentence);
+  }
+}
+
+async function* chunks(body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+/** Without ranges: the whole body, streamed into a Blob, which the browser keeps outside of the page's heap. */
+async function wholeBody(response: Response, received: (bytes: number) => void): Promise<Source> {
+  let total = 0;
+  const counted = response.body!.pipeThrough(new TransformStream<Uint8Array, Uint8Array>({
+    transform(chunk, controller) {
+      received((total += chunk.length));
+      controller.enqueue(chunk);
+    },
+  }));
+  return new BlobSource(await new Response(counted).blob());
+}
+
+export async function openSource(
+  from: string | URL | Blob, signal?: AbortSignal, received: (bytes: number) => void = () => {},
+): Promise<Source> {
+  if (from instanceof Blob) return new BlobSource(from);
+  const url = String(from);
+  let response: Response;
+  try {
+    response = await fetch(url, { headers: { Range: 'bytes=0-0' }, signal });
+  } catch (error) {
+    checkSignal(signal);
+    throw new SconceError('io', `${url} cannot be fetched: ${error}.`);
+  }
+  const size = Number(response.headers.get('Content-Range')?.split('/')[1]);
+  if (response.status === 206 && size > 0) {
+    await response.arrayBuffer();
+    return new RangeSource(url, size);
+  }
+  if (!response.ok)
+    throw new SconceError(response.status === 404 ? 'not_found' : 'io', `${url} answers with status ${response.status}.`);
+  return wholeBody(response, received).catch((error) => {
+    checkSignal(signal);
+    throw new SconceError('io', `${url} cannot be read to its end: ${error}.`);
+  });
+}
