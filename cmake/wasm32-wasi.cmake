@@ -16,3 +16,9 @@ file(MAKE_DIRECTORY ${SCONCE_WASM_HEADERS})
 foreach(library fmt flatbuffers)
   file(CREATE_LINK /usr/include/${library} ${SCONCE_WASM_HEADERS}/${library} SYMBOLIC)
 endforeach()
+
+# libc++ 16 puts the flag of a std::expected into the padding of its value, where constructing the value overwrites it
+# (github.com/llvm/llvm-project issue 68552, mended in 18): take its header without that.
+file(READ /usr/lib/llvm-16/include/wasm32-wasi/c++/v1/__expected/expected.h SCONCE_EXPECTED)
+string(REPLACE "_LIBCPP_NO_UNIQUE_ADDRESS" "" SCONCE_EXPECTED "${SCONCE_EXPECTED}")
+file(CONFIGURE OUTPUT ${SCONCE_WASM_HEADERS}/__expected/expected.h CONTENT "${SCONCE_EXPECTED}" @ONLY)

@@ -1,8 +1,9 @@
 #!/bin/sh
-# The package from its sources and the core: build/wasm must be built (cmake --build --preset wasm).
+# The package and the chat page, from their sources and the core: build/wasm must be built (cmake --build --preset wasm).
 set -eu
 cd "$(dirname "$0")"
-core=${SCONCE_WASM_BUILD:-../build/wasm}
-cp "$core/generated/layout.ts" src/layout.ts
+cp ../build/wasm/generated/layout.ts src/layout.ts
 node_modules/.bin/tsc
-cp "$core/sconce.wasm" dist/sconce.wasm
+cp ../build/wasm/sconce.wasm dist/sconce.wasm
+node_modules/.bin/tsc -p page
+node_modules/.bin/vite build page

@@ -82,10 +82,4 @@ struct AnswerOptions {
   uint32_t end_token_count = 0, reserved = 0;
 };
 
-// Tokens to run next, and whether their logits matter; see runtime/generation.h.
-struct FeedView {
-  Address tokens = 0;
-  uint32_t count = 0, position = 0, is_prefill = 0;
-};
-
 }  // namespace sconce::wasm

@@ -52,10 +52,17 @@ void view_step(const record::Tables& tables, const record::Step& step, size_t ph
           .read_back_count = count(phase.read_backs)};
 }
 
+RunningSession* make_session(const LoadedModel& model, std::shared_ptr<const planner::Method> method) {
+  const planner::Method& prepared = *method;
+  return new RunningSession{std::move(method), runtime::Session(*model.model, prepared), {}, {}, {}};
+}
+
 // A session of a method, or 0.
 SCONCE_EXPORT(session_create) RunningSession* session_create(const LoadedModel* model, const char* method) {
-  const planner::Method* prepared = model->model->method(method);
-  if (prepared) return new RunningSession{runtime::Session(*model->model, *prepared), {}, {}, {}};
+  if (const planner::Method* prepared = model->model->method(method)) {
+    const std::shared_ptr<const void> no_owner;  // the model, which outlives its sessions, owns the method
+    return make_session(*model, std::shared_ptr<const planner::Method>(no_owner, prepared));
+  }
   give_error({ErrorCode::not_found, fmt::format("The model has no method {}.", method), {}});
   return nullptr;
 }

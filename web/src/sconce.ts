@@ -1,0 +1,82 @@
+// What a page uses: a program with the files beside it.
+
+import { Chat, type ChatFiles } from './chat.js';
+import { SconceError } from './error.js';
+import { Model, type LoadOptions, type MethodInfo, Session } from './model.js';
+import type { Tensor } from './tensor.js';
+
+export interface SconceOptions extends LoadOptions {}
+/** A .pte file, or a model directory: a URL that ends with a slash, or the files of a directory. */
+export type SconceSource = string | URL | Blob | File[];
+
+type Fetch = (name: string) => Promise<Blob | undefined>;
+
+/** How to get the program, and the files beside it. */
+function locate(from: SconceSource): { program: string | URL | Blob; file: Fetch } {
+  if (Array.isArray(from)) {
+    const named = (name: string) => from.find((file) => file.name === name);
+    const program = named('model.pte') ?? from.find((file) => file.name.endsWith('.pte'));
+    if (!program) throw new SconceError('not_found', `None of the ${from.length} files is a .pte program.`);
+    return { program, file: async (name) => named(name) };
+  }
+  if (from instanceof Blob) return { program: from, file: async () => undefined };
+  const url = new URL(from, globalThis.document?.baseURI ?? globalThis.location?.href);
+  const program = url.pathname.endsWith('/') ? new URL('model.pte', url) : url;
+  const file = async (name: string) => {
+    const response = await fetch(new URL(name, url));
+    return response.ok ? response.blob() : undefined;
+  };
+  return { program, file };
+}
+
+export class Sconce {
+  private main?: Promise<Session>;
+
+  /**
+   * Loads a program: reads its graph, streams its weights to the GPU, makes its pipelines. Errors are SconceErrors:
+   * not_found or io for the file, corrupt_file, unsupported, out_of_memory, device_lost, cancelled.
+   */
+  static async load(from: SconceSource, options: SconceOptions = {}): Promise<Sconce> {
+    const { program, file } = locate(from);
+    return new Sconce(await Model.load(program, options), file);
+  }
+
+  private constructor(readonly model: Model, private readonly file: Fetch) {}
+
+  get methods(): MethodInfo[] { return this.model.methods; }
+  get metadata(): Record<string, number[]> { return this.model.metadata; }
+  get device(): GPUDevice { return this.model.gpu.device; }
+
+  /** A method with state of its own. */
+  method(name = 'forward'): Promise<Session> {
+    return this.model.session(name);
+  }
+  /** A run of the method `forward`, at the live shapes of its inputs. */
+  async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
+    this.main ??= this.method();
+    return (await this.main).run(inputs);
+  }
+
+  /** A conversation. The model directory must have a tokenizer.json and a chat template. */
+  async chat(): Promise<Chat> {
+    return Chat.create(this.model, await this.chatFiles());
+  }
+
+  private async chatFiles(): Promise<ChatFiles> {
+    const names = ['tokenizer.json', 'tokenizer_config.json', 'generation_config.json', 'chat_template.jinja'];
+    const [tokenizer, config, generation, template] = await Promise.all(
+      names.map(async (name) => (await this.file(name))?.text()));
+    if (!tokenizer) throw new SconceError('not_found', 'There is no tokenizer.json beside the program; give a whole model directory.');
+    const tokenizerConfig = JSON.parse(config ?? '{}');
+    const chatTemplate = template ?? tokenizerConfig.chat_template;
+    if (!chatTemplate) throw new SconceError('not_found', 'The model directory has no chat template, so it is not a chat model.');
+    return { tokenizer: JSON.parse(tokenizer), tokenizerConfig, template: chatTemplate, generation: JSON.parse(generation ?? '{}') };
+  }
+
+  dispose() {
+    this.model.dispose();
+  }
+  [Symbol.dispose]() {
+    this.dispose();
+  }
+}
