@@ -75,26 +75,20 @@ export class Chat {
     this.defaults = { temperature, topK: number('top_k'), topP: number('top_p'), minP: number('min_p') };
   }
 
-  /** The answer to `text`, piece by piece; the conversation keeps both. Errors leave the conversation as it was. */
+  /** The answer to `text`, piece by piece; the conversation keeps both. An error before the first piece leaves it as it was. */
   async *send(text: string, options: ChatOptions = {}): AsyncGenerator<string, void, void> {
     if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before sending more.');
     this.answering = true;
     const question = { role: 'user', content: text };
     let answer = '';
-    let failed = true;
     try {
       for await (const piece of this.answer([...this.messages, question], options)) {
         answer += piece;
         yield piece;
       }
-      failed = false;
-    } catch (error) {
-      if (answer === '') throw error;
-      failed = false; // what was shown stays
-      throw error;
     } finally {
       this.answering = false;
-      if (!failed || answer !== '') this.messages.push(question, { role: 'assistant', content: answer });
+      if (answer !== '') this.messages.push(question, { role: 'assistant', content: answer });
     }
   }
 

@@ -9,7 +9,6 @@ import {
 } from './layout.js';
 
 const USES = Object.keys(BufferUse);
-const NONE: GPUBuffer[] = [];
 
 /** Element i of a member of StepView or Command, as an index into 32-bit words. */
 const word = (at: number, offset: number) => (at + offset) >> 2;
@@ -43,7 +42,7 @@ export class Replayer {
   private params = kNone;
   private paramsGroup?: GPUBindGroup;
   private paramsAreNew = false;
-  private staging: GPUBuffer[] = NONE; // free ones, to read back through
+  private staging: GPUBuffer[] = []; // free ones, to read back through
   allocatedBytes = 0;
 
   /** `shared` owns the buffers that the tables call shared. */
