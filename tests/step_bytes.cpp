@@ -3,6 +3,8 @@
 // compares them with those of the WebAssembly module.
 //
 //   step_bytes tests/fixtures/ops/matmul/mm_k.pte ...
+#include <cstddef>
+
 #include "base/sha256.h"
 #include "runtime/session.h"
 #include "support/case_file.h"
@@ -10,6 +12,9 @@
 
 namespace sconce {
 namespace {
+
+// Without the padding at its end.
+constexpr size_t kCommandBytes = offsetof(record::Command, convert) + sizeof(record::Command::convert);
 
 template <typename T>
 void append(std::vector<std::byte>& bytes, std::span<const T> items) {
@@ -22,7 +27,9 @@ std::string digest(const record::Tables& tables, const record::Step& step, size_
   append(bytes, std::span<const record::Buffer>(tables.buffers));
   append(bytes, std::span<const record::Pipeline>(tables.pipelines));
   append(bytes, std::span<const record::BindGroup>(tables.bind_groups));
-  append(bytes, std::span(step.commands).subspan(step.phases[phase].first, step.phases[phase].count));
+  for (const record::Command& command :
+       std::span(step.commands).subspan(step.phases[phase].first, step.phases[phase].count))
+    append(bytes, std::as_bytes(std::span(&command, 1)).first(kCommandBytes));
   append(bytes, std::span<const std::byte>(step.params));
   append(bytes, std::span<const std::byte>(step.host_bytes));
   return sha256_hex(bytes);

@@ -2,8 +2,7 @@
 //
 // Everything is dense ids into arrays of fixed-width integers: no pointers and no GPU objects. A driver keeps arrays of
 // its own in parallel with those of a Tables object (its GPUBuffer of buffer 7 is element 7), creates what is new, and
-// never needs to look anything up by content. The browser driver reads the arrays where they lie in the module's memory;
-// tools/build/layout.py gives it the offsets.
+// never needs to look anything up by content.
 #pragma once
 
 #include <array>
@@ -83,7 +82,6 @@ struct Command {
   uint64_t from_offset = 0, to_offset = 0;  // bytes; multiples of 4, except an upload's from_offset
   uint64_t size = 0;                // bytes; a multiple of 4, except an upload's. A write of 0 bytes does nothing
   Convert convert = Convert::none;  // of an upload, whose size and from_offset count bytes before it
-  uint32_t reserved = 0;            // so that no byte of a command is padding
 };
 
 // The tensor that a command finds or leaves in a buffer. Tensors take turns in activation buffers, and a live tensor is

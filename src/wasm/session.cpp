@@ -1,16 +1,8 @@
 // Runs: the host pumps runtime::Session as src/webgpu/session.cpp does, in the order that runtime/session.h describes.
 #include "wasm/session.h"
 
-#include <type_traits>
-
 namespace sconce::wasm {
 namespace {
-
-using record::BindGroup, record::Buffer, record::Command, record::Pipeline;
-static_assert(std::has_unique_object_representations_v<Buffer> && std::has_unique_object_representations_v<Pipeline> &&
-                  std::has_unique_object_representations_v<BindGroup> &&
-                  std::has_unique_object_representations_v<Command>,
-              "the arrays of a Step must be comparable byte by byte");
 
 Result<std::vector<TensorView>> read_inputs(std::span<const TensorEntry> entries) {
   std::vector<TensorView> inputs;

@@ -39,12 +39,14 @@ function readProgram(core, files) {
 function digest(core, step) {
   const word = (member) => core.view.getUint32(step + member, true);
   const hash = createHash('sha256');
-  for (const [at, count, bytes] of [
-    ['buffers', 'bufferCount', BufferAt.byteLength], ['pipelines', 'pipelineCount', PipelineAt.byteLength],
-    ['bindGroups', 'bindGroupCount', BindGroupAt.byteLength], ['commands', 'commandCount', CommandAt.byteLength],
-    ['params', 'paramsBytes', 1], ['hostBytes', 'hostByteCount', 1],
-  ])
-    hash.update(core.bytes(word(StepViewAt[at]), word(StepViewAt[count]) * bytes));
+  const add = (at, count, bytes) => hash.update(core.bytes(word(StepViewAt[at]), word(StepViewAt[count]) * bytes));
+  add('buffers', 'bufferCount', BufferAt.byteLength);
+  add('pipelines', 'pipelineCount', PipelineAt.byteLength);
+  add('bindGroups', 'bindGroupCount', BindGroupAt.byteLength);
+  for (let i = 0; i < word(StepViewAt.commandCount); ++i) // without the padding at its end
+    hash.update(core.bytes(word(StepViewAt.commands) + i * CommandAt.byteLength, CommandAt.convert + 4));
+  add('params', 'paramsBytes', 1);
+  add('hostBytes', 'hostByteCount', 1);
   return hash.digest('hex');
 }
 
