@@ -100,8 +100,9 @@ uint32_t generation_accept(Answering* answering, const RunningSession* running, 
   if (!token) return give_error(token.error());
   return *token ? static_cast<uint32_t>(**token) : kNoToken;
 }
+// Ends an answer that is not complete.
 SCONCE_EXPORT(generation_cancel) void generation_cancel(Answering* answering) {
-  answering->generation.cancel();
+  if (answering->generation.stop_reason() == StopReason::none) answering->generation.cancel();
 }
 SCONCE_EXPORT(generation_forget) void generation_forget(Answering* answering) {
   answering->generation.forget();
