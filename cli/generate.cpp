@@ -170,7 +170,7 @@ Result<ExitCode> chat(Loaded& loaded, const Options& options, const GenerationOp
     else
       answer_turn(loaded, messages, *line, options, generation, globals);
   }
-  return kOk;
+  return interrupted() ? kInterrupted : kOk;  // Ctrl-C at the prompt
 }
 
 Result<ExitCode> generate(const Options& options, const GlobalOptions& globals) {

@@ -54,7 +54,7 @@ ExitCode run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();  // global options may follow the command
   app.footer(kFooter);
-  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_strip}) add(app, action);
+  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_profile, add_strip}) add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -112,7 +112,7 @@ Result<ExitCode> run(const Options& options, const GlobalOptions& globals) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   SCONCE_DO(write_outputs(options.outputs, outputs));
   report(options, outputs, elapsed.count(), session.statistics());
-  if (options.profile) print_profile(session.take_profile());
+  if (options.profile) print_profile(stderr, session.take_profile());
   return kOk;
 }
 

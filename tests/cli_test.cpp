@@ -61,7 +61,7 @@ json json_of(const Finished& finished) {
 }
 
 TEST(Cli, HelpGoesToStdoutAndTeaches) {
-  for (const char* command : {"devices", "operators", "inspect", "run", "generate", "bench", "strip"}) {
+  for (const char* command : {"devices", "operators", "inspect", "run", "generate", "bench", "profile", "strip"}) {
     const Finished help = sconce({command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: sconce"), HasSubstr("Example"))) << command;
@@ -201,6 +201,21 @@ TEST(Cli, MeasuresALanguageModel) {
   EXPECT_EQ(report["decode"][3]["context"], 4);
   for (const char* key : {"load_s", "replan_us", "peak_resident_bytes", "device_bytes", "state_bytes", "activation_bytes"})
     EXPECT_GT(report[key].get<double>(), 0) << key;
+}
+
+TEST(Cli, WritesATraceOfAModelsKernels) {
+  const std::string trace = testing::TempDir() + "trace.json";
+  const Finished done = sconce({"profile", kOps + "models/llama.pte", "--prefill", "3", "--decode", "2", "--trace", trace});
+  ASSERT_EQ(done.exit_code, 0) << done.error;
+  EXPECT_THAT(done.out, AllOf(HasSubstr("decode"), HasSubstr("sconce.sample"), HasSubstr("GB/s")));
+  std::ifstream file(trace);
+  const json events = json::parse(file)["traceEvents"];
+  auto count = [&](const char* name) {
+    return std::ranges::count_if(events, [&](const json& event) { return event["name"] == name; });
+  };
+  EXPECT_EQ(count("plan"), 3) << "a prefill and two steps";
+  EXPECT_EQ(count("submit"), 3);
+  EXPECT_EQ(count("sample_greedy"), 3);
 }
 
 TEST(Cli, MeasuresAProgramThatIsStrippedOfItsConstants) {

@@ -110,6 +110,14 @@ struct SessionOptions {
 struct KernelTime {
   std::string node, op;  // the graph's node and its operator
   std::string kernel;    // with its variant
+  uint64_t start_ns = 0;  // on the GPU's clock
+  uint64_t nanoseconds = 0;
+  uint64_t bytes = 0;  // live bytes of all that it binds
+};
+// A stretch of the host's time in a run.
+struct HostTime {
+  std::string what;      // "plan", "encode", "submit", "wait"
+  uint64_t start_ns = 0;  // on a clock of its own
   uint64_t nanoseconds = 0;
 };
 
@@ -141,6 +149,7 @@ class Session {
   RunStatistics statistics() const;
   // With SessionOptions::profile: the dispatches since the last call, in order.
   std::vector<KernelTime> take_profile();
+  std::vector<HostTime> take_host_times();
   // With SessionOptions::poison: an error that names the buffers behind whose ends something was written.
   Result<void> check_guards();
 

@@ -52,8 +52,10 @@ Result<void> DispatchTimer::read(Batch& batch) {
   auto times = static_cast<const uint64_t*>(api.BufferGetConstMappedRange(batch.readable.get(), 0, bytes));
   if (!times)
     return fail(ErrorCode::internal, "WebGPU does not map the timestamps of {} dispatches.", batch.dispatches.size());
-  for (size_t i = 0; i < batch.dispatches.size(); ++i)
+  for (size_t i = 0; i < batch.dispatches.size(); ++i) {
+    batch.dispatches[i].start_ns = times[2 * i];
     batch.dispatches[i].nanoseconds = times[2 * i + 1] > times[2 * i] ? times[2 * i + 1] - times[2 * i] : 0;
+  }
   return {};
 }
 

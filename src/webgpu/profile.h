@@ -1,6 +1,7 @@
 // How long each dispatch takes on the GPU.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,15 @@ struct DispatchTime {
   uint32_t node = record::kNone;  // index into the graph's nodes
   uint32_t pipeline = 0;          // index into the Tables' pipelines
   std::string kernel;             // record::kernel_label
+  uint64_t start_ns = 0;  // on the GPU's clock
   uint64_t nanoseconds = 0;
+  uint64_t bytes = 0;  // live bytes of what it binds, if the Step has uses
+};
+
+// What the host did meanwhile.
+struct HostSpan {
+  const char* what;
+  std::chrono::steady_clock::time_point start, end;
 };
 
 // Timestamps at the bounds of compute passes, which is where every WebGPU has them. A pass a dispatch costs about a

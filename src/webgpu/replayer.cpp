@@ -27,6 +27,7 @@ Result<PendingRead> Replayer::submit(record::Step& step, size_t phase_index, con
   const record::Phase& phase = step.phases[phase_index];
   SCONCE_DO(gpu_->check());
   if (poison_ && phase_index == 0) poison_run();
+  auto start = std::chrono::steady_clock::now();
   write_params(step);
   CommandRecorder commands(*gpu_, timer_ ? &*timer_ : nullptr);
   commands.use_params(params_group_.get());
@@ -35,9 +36,12 @@ Result<PendingRead> Replayer::submit(record::Step& step, size_t phase_index, con
   for (const record::ReadBack& read : phase.read_backs) ranges.push_back({buffers_[read.buffer].buffer, 0, read.size});
   ReadBacks reads(read_backs_);
   SCONCE_DO(reads.record(commands, ranges));
+  note("encode", start);
+  start = std::chrono::steady_clock::now();
   commands.submit();
   PendingRead pending = reads.map();
-  if (timer_) SCONCE_DO(finish_profile());
+  note("submit", start);
+  if (timer_) SCONCE_DO(finish_profile(step, phase));
   SCONCE_DO(gpu_->check());
   return pending;
 }
@@ -128,9 +132,16 @@ Result<void> Replayer::check_guards() {
   return fail(ErrorCode::internal, "A kernel writes past the end of the buffers{}.", broken);
 }
 
-Result<void> Replayer::finish_profile() {
+Result<void> Replayer::finish_profile(const record::Step& step, const record::Phase& phase) {
+  const auto start = std::chrono::steady_clock::now();
   SCONCE_TRY(std::vector<DispatchTime> times, timer_->collect());
+  note("wait", start);
+  size_t at = phase.first;
   for (DispatchTime& time : times) {
+    while (step.commands[at].kind != record::CommandKind::dispatch) ++at;
+    if (at < step.uses.size())
+      for (const record::Use& use : step.uses[at]) time.bytes += use.bytes;
+    ++at;
     time.kernel = pipelines_[time.pipeline]->label;
     profile_.push_back(std::move(time));
   }

@@ -48,6 +48,11 @@ class Replayer {
   Result<void> check_guards();
   // With `profile`: the dispatches since the last call, in order.
   std::vector<DispatchTime> take_profile() { return std::exchange(profile_, {}); }
+  // And what the host did.
+  std::vector<HostSpan> take_host_spans() { return std::exchange(host_spans_, {}); }
+  void note(const char* what, std::chrono::steady_clock::time_point start) {
+    if (timer_) host_spans_.push_back({what, start, std::chrono::steady_clock::now()});
+  }
 
   Gpu& gpu() const { return *gpu_; }
   uint64_t allocated_bytes() const { return allocated_bytes_; }  // of its own buffers
@@ -75,7 +80,7 @@ class Replayer {
                       const ByteProvider& bytes);
   Result<void> encode_dispatch(const record::Command& command, CommandRecorder& commands);
   void write_params(record::Step& step);
-  Result<void> finish_profile();
+  Result<void> finish_profile(const record::Step& step, const record::Phase& phase);
 
   std::shared_ptr<Gpu> gpu_;
   ReplayerOptions options_;
@@ -84,6 +89,7 @@ class Replayer {
   std::optional<Poison> poison_;
   std::optional<DispatchTimer> timer_;
   std::vector<DispatchTime> profile_;
+  std::vector<HostSpan> host_spans_;
 
   std::vector<Buffer> buffers_;
   std::vector<Pipeline*> pipelines_;

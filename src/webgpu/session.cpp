@@ -99,8 +99,18 @@ std::vector<KernelTime> Session::take_profile() {
   for (const webgpu::DispatchTime& time : impl_->replayer.take_profile()) {
     const bool has_node = time.node < graph.nodes.size();
     times.push_back({has_node ? graph.nodes[time.node].name : "", has_node ? graph.nodes[time.node].op : "",
-                     time.kernel, time.nanoseconds});
+                     time.kernel, time.start_ns, time.nanoseconds, time.bytes});
   }
+  return times;
+}
+
+std::vector<HostTime> Session::take_host_times() {
+  auto nanoseconds = [](auto duration) {
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(duration).count());
+  };
+  std::vector<HostTime> times;
+  for (const webgpu::HostSpan& span : impl_->replayer.take_host_spans())
+    times.push_back({span.what, nanoseconds(span.start.time_since_epoch()), nanoseconds(span.end - span.start)});
   return times;
 }
 

@@ -32,6 +32,7 @@ struct Session::Impl {
         method(std::move(its_method)),
         session(*from->model, *method),
         replayer(from->gpu, {options.poison, options.profile}, &from->replayer) {
+    if (options.profile) session.record_uses();
     if (!options.poison) return;
     checker.emplace(from->gpu->capabilities(), kernels::all(), &method->graph);
     session.record_uses();
@@ -53,6 +54,7 @@ struct Session::Impl {
     const auto begin = std::chrono::steady_clock::now();
     SCONCE_DO(session.start(inputs));
     replan_us += webgpu::microseconds_since(begin);
+    replayer.note("plan", begin);
     return submit_phase();
   }
 
