@@ -138,11 +138,11 @@ TEST_P(OperatorCase, InAReusedSession) {
 TEST_P(OperatorCase, InFreshSessions) {
   run_fresh(Features::all);
 }
-TEST_P(OperatorCase, InAReusedSessionOfAPlainDevice) {
-  run_reused(Features::plain);
+TEST_P(OperatorCase, InAReusedSessionOfASmallDevice) {
+  run_reused(Features::small);
 }
-TEST_P(OperatorCase, InFreshSessionsOfAPlainDevice) {
-  run_fresh(Features::plain);
+TEST_P(OperatorCase, InFreshSessionsOfASmallDevice) {
+  run_fresh(Features::small);
 }
 
 // Operands of 11 significant bits: each product is off by up to 2^-10 of itself, and sums of many by a small part of the

@@ -4,7 +4,7 @@ import executorch.backends.vulkan.custom_ops_lib  # noqa: F401  registers et_vk
 import torch
 from executorch.extension.llm.custom_ops import custom_ops  # noqa: F401  registers llama
 
-from tools.fixtures.case import ACCUMULATED, EXACT, F32, Case, Fails, cycle, fn, noise
+from tools.fixtures.case import ACCUMULATED, EXACT, F32, Case, Fails, cycle, noise
 
 
 def causal(q, k_cache, v_cache, position, scale=None):

@@ -1,7 +1,6 @@
 """Views, slices, permutes, concatenations and other operators that only move elements."""
 
 import torch
-import torch.nn.functional as F
 
 from tools.fixtures.case import EXACT, Case, each, flags, fn, integers, noise, ramp, several
 

@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from tools.fixtures.case import ACCUMULATED, F32, Case, Function, Sweep, fn, noise, ramp, several
+from tools.fixtures.case import ACCUMULATED, F32, Case, Function, Sweep, noise, ramp, several
 
 LENGTHS = (37, 5, 1, 36, 0, 37)
 

@@ -9,7 +9,7 @@ from executorch.examples.models.llama.rope import (
     precompute_freqs_cis,
 )
 
-from tools.fixtures.case import F32, Case, Fails, cycle, fn, noise
+from tools.fixtures.case import Case, Fails, cycle, fn, noise
 
 
 def given(name, b, s, heads, kv_heads, d, live=((),)):

@@ -30,9 +30,10 @@ Device* device(Features features) {
   if (found != devices.end()) return &found->second;
   DeviceOptions options;
   if (const char* adapter = std::getenv("SCONCE_TEST_DEVICE")) options.adapter = adapter;
-  if (features == Features::plain)
+  if (features != Features::all)
     options.lowered = {
         .f16 = false, .subgroups = false, .subgroup_matrix = false, .timestamps = false, .packed_dot = false};
+  if (features == Features::small) options.lowered.max_workgroups_per_dimension = 8;
   auto opened = Device::open(options);
   if (!opened) {
     ADD_FAILURE() << opened.error().to_string();

@@ -8,6 +8,7 @@ namespace sconce::test {
 enum class Features {
   all,    // all that the adapter has
   plain,  // without f16, subgroups and what else an adapter may lack
+  small,  // the same with at most 8 workgroups a dim of a grid, so that grids fold into two and three dims
 };
 
 // The environment variable SCONCE_TEST_DEVICE picks the adapter ("swiftshader"); the best one else. Null, and a test

@@ -47,8 +47,8 @@ fn apply(a: vec4<Elem>, b: vec4<Elem>) -> vec4<Elem> {
       let rest = a % b;
       return select(rest, rest + b, differs_in_sign(rest, b));
     }
-    case op_minimum: { return min(a, b); }
-    case op_maximum: { return max(a, b); }
+    case op_minimum: { return select(b, a, (a < b) | !(a == a)); }  // NaN wins, where min would drop it
+    case op_maximum: { return select(b, a, (a > b) | !(a == a)); }
     case op_pow: { return vec4<Elem>(float_pow(vec4<f32>(a), vec4<f32>(b))); }
     case op_pow_int: {
       return vec4<Elem>(vec4<i32>(int_pow(i32(a.x), i32(b.x)), int_pow(i32(a.y), i32(b.y)),

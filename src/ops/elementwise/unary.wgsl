@@ -57,8 +57,8 @@ fn apply(x: vec4<f32>) -> vec4<f32> {
     case op_tanh: { return bounded_tanh(x); }
     case op_erf: { return erf(x); }
     case op_sigmoid: { return sigmoid(x); }
-    case op_relu: { return max(x, vec4<f32>(0.0)); }
-    case op_clamp: { return min(max(x, vec4<f32>(params.p)), vec4<f32>(params.q)); }
+    case op_relu: { return select(x, vec4<f32>(0.0), x < vec4<f32>(0.0)); }
+    case op_clamp: { return clamp_or_nan(x); }
     case op_leaky_relu: { return select(x, params.p * x, x < vec4<f32>(0.0)); }
     case op_elu: { return select(x, params.p * expm1(x), x < vec4<f32>(0.0)); }
     case op_gelu: { return 0.5 * x * (1.0 + erf(x * 0.7071067812)); }
@@ -70,6 +70,14 @@ fn apply(x: vec4<f32>) -> vec4<f32> {
   }
 }
 
+// NaN stays NaN, as everywhere: min and max would drop it. A lower bound above the upper one gives the upper one.
+fn clamp_or_nan(x: vec4<f32>) -> vec4<f32> {
+  let low = vec4<f32>(params.p);
+  let high = vec4<f32>(params.q);
+  let raised = select(x, low, x < low);
+  return select(raised, high, raised > high);
+}
+
 fn sigmoid(x: vec4<f32>) -> vec4<f32> {
   return 1.0 / (1.0 + exp(-x));
 }
@@ -78,7 +86,8 @@ fn sigmoid(x: vec4<f32>) -> vec4<f32> {
 fn bounded_tanh(x: vec4<f32>) -> vec4<f32> {
   let x2 = x * x;
   let series = x * (1.0 + x2 * (-0.33333333 + x2 * (0.13333333 - x2 * 0.053968254)));
-  return select(tanh(clamp(x, vec4<f32>(-15.0), vec4<f32>(15.0))), series, abs(x) < vec4<f32>(0.25));
+  let bounded = select(x, 15.0 * sign(x), abs(x) > vec4<f32>(15.0));  // clamp would drop NaN
+  return select(tanh(bounded), series, abs(x) < vec4<f32>(0.25));
 }
 
 fn sinh_of(x: vec4<f32>) -> vec4<f32> {

@@ -64,7 +64,11 @@ fn better(a: Candidate, b: Candidate) -> Candidate {
   if (op == op_argmin) {
     wins = b.value < a.value;
   }
-  if (wins || (b.value == a.value && b.index < a.index)) {
+  // NaN counts as the largest and as the smallest, as in torch.
+  let a_is_nan = !(a.value == a.value);
+  let b_is_nan = !(b.value == b.value);
+  let equal = b.value == a.value || (a_is_nan && b_is_nan);
+  if ((wins && !a_is_nan) || (b_is_nan && !a_is_nan) || (equal && b.index < a.index)) {
     return b;
   }
   return a;

@@ -66,8 +66,8 @@ fn reduced(i: u32, first: u32, step: u32) -> Elem {
 
 fn combine(a: Elem, b: Elem) -> Elem {
   switch (op) {
-    case op_amax: { return max(a, b); }
-    case op_amin: { return min(a, b); }
+    case op_amax: { return select(b, a, a > b || !(a == a)); }  // NaN wins, where max would drop it
+    case op_amin: { return select(b, a, a < b || !(a == a)); }
     case op_prod: { return a * b; }
     default: { return a + b; }
   }
