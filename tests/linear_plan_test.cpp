@@ -47,6 +47,7 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
     c.capabilities.adapter_class = row.adapter;
     c.capabilities.subgroups = row.subgroups;
     c.capabilities.subgroup_min_size = row.subgroup_size;
+    c.capabilities.max_workgroup_storage_bytes = 32768;
     ASSERT_TRUE(c.run()) << c.error();
     EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, row.m, 70}));
     EXPECT_EQ(c.kernels(), row.kernel);

@@ -2,8 +2,8 @@
 //
 // One workgroup takes up to `rows` query rows (token, head in group) of one key head over one of `splits` ranges of the
 // keys, so that a key and a value are read once for a whole group of heads. For 32 keys at a time (16 with `wide`, for
-// heads of more than 64 elements) it places the keys in workgroup memory, then the values, which are on their way while
-// the scores are made. An invocation makes one score of a row and key, then owns four elements of the sums of a row.
+// heads of more than 64 elements) it places the keys in workgroup memory, then the values; all are on their way before
+// the first wait. An invocation makes one score of a row and key, then owns four elements of the sums of a row.
 // Needs head_size, kv_token, kv_head, q_token and q_head in whole vec4s, head_size of at most 128, and no mask.
 // use: grid, live
 // variant: rows = 4 | 8
@@ -43,8 +43,8 @@ const sums_owned = (rows * quads + lanes - 1u) / lanes;
 const loads = tile_keys * quads / lanes;
 var<workgroup> tile: array<vec4<f32>, tile_keys * (quads + 1u)>;  // keys, then values; a quad apart against conflicts
 var<workgroup> q_rows: array<vec4<f32>, rows * quads>;
-var<workgroup> scores: array<f32, rows * tile_keys>;
-var<workgroup> weights: array<f32, rows * tile_keys>;
+var<workgroup> scores: array<vec4<f32>, rows * tile_keys / 4u>;
+var<workgroup> weights: array<vec4<f32>, rows * tile_keys / 4u>;
 
 fn live_keys() -> u32 {
   return params.keys + live(params.position_entry);
@@ -77,11 +77,11 @@ fn kv_at(first_key: u32, kv_head: u32, i: u32) -> u32 {
 }
 
 fn row_greatest(row: u32) -> f32 {
-  var greatest = scores[row * tile_keys];
-  for (var j = 1u; j < tile_keys; j++) {
-    greatest = max(greatest, scores[row * tile_keys + j]);
+  var greatest = scores[row * tile_keys / 4u];
+  for (var j = 1u; j < tile_keys / 4u; j++) {
+    greatest = max(greatest, scores[row * tile_keys / 4u + j]);
   }
-  return greatest;
+  return max(max(greatest.x, greatest.y), max(greatest.z, greatest.w));
 }
 
 fn store(row: u32, kv_head: u32, split: u32, d: u32, sum: vec4<f32>, greatest: f32, weight: f32) {
@@ -122,6 +122,14 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   // The last row sees the most.
   let last_row = min(first_row + rows, params.tokens * params.group) - 1u;
   let end = min(visible(last_row), (split + 1u) * params.split_keys);
+  let begin = split * params.split_keys;
+  var keys = array<vec4<f32>, loads>();
+  var values = array<vec4<f32>, loads>();
+  for (var l = 0u; l < loads; l++) {
+    let at = kv_at(begin, kv_head, l * lanes + lane);
+    keys[l] = k[at];
+    values[l] = v[at];
+  }
   load_q(first_row, kv_head, lane);
 
   var greatest_seen = array<f32, scores_owned>();  // of the row of each score owned
@@ -134,15 +142,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   for (var s = 0u; s < sums_owned; s++) {
     greatest[s] = lowest;
   }
-  for (var start = split * params.split_keys; start < end; start += tile_keys) {
+  for (var start = begin; start < end; start += tile_keys) {
     workgroupBarrier();
     for (var l = 0u; l < loads; l++) {
       let i = l * lanes + lane;
-      tile[i / quads * (quads + 1u) + i % quads] = k[kv_at(start, kv_head, i)];
-    }
-    var values = array<vec4<f32>, loads>();
-    for (var l = 0u; l < loads; l++) {
-      values[l] = v[kv_at(start, kv_head, l * lanes + lane)];
+      tile[i / quads * (quads + 1u) + i % quads] = keys[l];
     }
     workgroupBarrier();
     for (var s = lane; s < rows * tile_keys; s += lanes) {
@@ -153,19 +157,25 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
         score += q_rows[row * quads + d] * tile[key * (quads + 1u) + d];
       }
       let seen = start + key < visible(first_row + row);
-      scores[s] = select(lowest, dot(score, vec4<f32>(1.0)), seen);
+      scores[s / 4u][s % 4u] = select(lowest, dot(score, vec4<f32>(1.0)), seen);
     }
     workgroupBarrier();
     for (var l = 0u; l < loads; l++) {
       let i = l * lanes + lane;
       tile[i / quads * (quads + 1u) + i % quads] = values[l];
+      let at = kv_at(start + tile_keys, kv_head, i);
+      if (start + tile_keys < end) {
+        keys[l] = k[at];
+        values[l] = v[at];
+      }
     }
     // What was summed so far counts less when a greater score is found.
     for (var o = 0u; o < scores_owned; o++) {
       let s = o * lanes + lane;
       if (s < rows * tile_keys) {
         greatest_seen[o] = max(greatest_seen[o], row_greatest(s / tile_keys));
-        weights[s] = select(exp(scores[s] - greatest_seen[o]), 0.0, scores[s] == lowest);
+        let score = scores[s / 4u][s % 4u];
+        weights[s / 4u][s % 4u] = select(exp(score - greatest_seen[o]), 0.0, score == lowest);
       }
     }
     for (var o = 0u; o < sums_owned; o++) {
@@ -180,10 +190,12 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     for (var o = 0u; o < sums_owned; o++) {
       let i = o * lanes + lane;
       let row = min(i / quads, rows - 1u);
-      for (var key = 0u; key < tile_keys; key++) {
-        let w = weights[row * tile_keys + key];
-        weight[o] += w;
-        sums[o] += w * tile[key * (quads + 1u) + i % quads];
+      for (var key = 0u; key < tile_keys; key += 4u) {
+        let w = weights[(row * tile_keys + key) / 4u];
+        let at = key * (quads + 1u) + i % quads;
+        weight[o] += dot(w, vec4<f32>(1.0));
+        sums[o] += w.x * tile[at] + w.y * tile[at + quads + 1u] + w.z * tile[at + 2u * (quads + 1u)] +
+                   w.w * tile[at + 3u * (quads + 1u)];
       }
     }
   }

@@ -16,6 +16,13 @@ struct Route {
   bool fused;  // the kernel normalises x, gates, and stores into several outputs
 };
 
+// What q4_linear_subgroups.wgsl needs.
+bool fits_subgroups(const Q4Product& product, const record::Capabilities& device) {
+  return device.subgroups && device.subgroup_min_size >= 16 && product.k % 32 == 0 &&
+         product.weights.group_size % 32 == 0 &&
+         kernels::q4_linear_subgroups::info().workgroup_bytes <= device.max_workgroup_storage_bytes;
+}
+
 // Rows of the weights that 256 invocations take with each K of an H200: many where there are many, so that x is read
 // less often, few where few would leave processors idle.
 Route subgroup_route(const Q4Product& product) {
@@ -28,9 +35,7 @@ Route choose_route(const Q4Product& product, const record::Capabilities& device)
   if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4)
     return {Route::Kind::lanes, m < 3 ? 1u : m <= 4 ? 4u : 8u, 32, true};
   // The weights of a few rows of x stay in the GPU's cache; a tile would be mostly empty.
-  if (m <= 8 && device.subgroups && device.subgroup_min_size >= 16 && product.k % 32 == 0 &&
-      product.weights.group_size % 32 == 0)
-    return subgroup_route(product);
+  if (m <= 8 && fits_subgroups(product, device)) return subgroup_route(product);
   if (m <= 8) return {Route::Kind::gemv, 1, 16, true};
   if (fits_matrix_unit(product, device)) return {Route::Kind::matrix, 0, 0, false};
   return {Route::Kind::tile, 64, 64, false};

@@ -11,7 +11,7 @@
 // variant: columns = 4 | 16
 // variant: owned = 2 | 4
 // variant: form = plain | norm | swiglu | norm_swiglu
-// limits: workgroup_bytes = 12352
+// limits: workgroup_bytes = 20544
 enable subgroups;
 
 @group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
@@ -47,7 +47,7 @@ struct Params {
 const lanes = 256u;
 const slices = lanes / columns;
 const tile = columns * owned;
-const chunk = 2048u;  // elements of k that are in workgroup memory at a time
+const chunk = 4096u;  // elements of k that are in workgroup memory at a time
 var<workgroup> x_chunk: array<vec4<f32>, chunk / 4u>;
 var<workgroup> sums: array<f32, lanes / 16u * tile>;  // of each subgroup and row
 var<workgroup> squares: array<f32, lanes / 16u>;  // of each subgroup
