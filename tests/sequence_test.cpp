@@ -35,8 +35,8 @@ Tensor random_tensor(Random& random, Dtype dtype, const Shape& shape, int64_t be
   return tensor;
 }
 
-Model load(const std::string& path) {
-  auto model = Model::load(*test::device(), path, {.warm_up = false});
+Model load(const std::string& path, bool fuse = true) {
+  auto model = Model::load(*test::device(), path, {.fuse = fuse, .warm_up = false});
   if (!model) ADD_FAILURE() << model.error().to_string();
   return *std::move(model);
 }
@@ -145,6 +145,7 @@ struct Language {
   int64_t most_tokens;  // of a sequence: keeps the replays short
   uint32_t sequences;
   test::Tolerance tolerance;  // between a prompt in one piece and token by token
+  bool fuse = true;
 };
 
 void PrintTo(const Language& model, std::ostream* out) {
@@ -250,7 +251,7 @@ class LanguageSequences : public testing::TestWithParam<Language> {};
 
 TEST_P(LanguageSequences, EveryOutputIsThatOfAFreshSession) {
   ASSERT_TRUE(std::ifstream(GetParam().path).good()) << GetParam().path << " is missing; ./test makes it";
-  const Model model = load(GetParam().path);
+  const Model model = load(GetParam().path, GetParam().fuse);
   for (uint32_t seed = 0; seed < GetParam().sequences; ++seed) {
     SCOPED_TRACE(fmt::format("sequence {}", seed));
     LanguageSequence sequence(GetParam(), model, seed);
@@ -273,6 +274,7 @@ std::vector<Language> languages() {
   const std::string smollm2 = std::string(folder ? folder : SCONCE_DEFAULT_MODEL_DIR) + "/model.pte";
   return {
       {"llama", fixtures + "llama.pte", 128, 64, 64, 20, tolerance},
+      {"llama_one_by_one", fixtures + "llama.pte", 128, 64, 64, 5, tolerance, /*fuse=*/false},
       {"llama_hf_rope", fixtures + "llama_hf_rope.pte", 128, 64, 64, 20, tolerance},
       {"smollm2", smollm2, 49152, 2048, 12, sequences ? static_cast<uint32_t>(std::atoi(sequences)) : 2, tolerance}};
 }
