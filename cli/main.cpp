@@ -1,6 +1,7 @@
 // sconce: the command line.
 #include <cstdio>
 
+#include "base/error.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 
@@ -17,6 +18,7 @@ constexpr const char* kFooter = R"(Examples:
   sconce generate MODEL_DIR "Why is the sky blue?"
   sconce generate MODEL_DIR --chat
   sconce bench MODEL_DIR --prefill 37,128 --decode 64
+  sconce profile MODEL_DIR --trace trace.json   where its time goes, kernel by kernel
 
 `sconce COMMAND --help` tells more about each command.
 Exit codes: 0 done, 1 an error (told on stderr), 2 a wrong command line, 130 interrupted by Ctrl-C.)";
@@ -46,6 +48,7 @@ ExitCode explain(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 ExitCode run(int argc, char** argv) {
+  keep_standard_streams();
   CLI::App app(kDescription, "sconce");
   GlobalOptions globals;
   Action action;
@@ -63,6 +66,8 @@ ExitCode run(int argc, char** argv) {
 
   catch_interrupts();
   Result<ExitCode> result = action(globals);
+  if (result && !stdout_is_written())
+    result = fail(ErrorCode::io, "The results cannot be written to stdout; is the disk full?");
   if (result) return *result;
   if (result.error().code == ErrorCode::cancelled && interrupted()) {
     std::fputs("Interrupted.\n", stderr);

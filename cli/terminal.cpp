@@ -36,6 +36,14 @@ void forget_interrupt() {
   interrupt_flag = false;
 }
 
+void keep_standard_streams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", O_RDWR);  // the lowest free number: this one
+}
+bool stdout_is_written() {
+  return std::fflush(stdout) == 0 && !std::ferror(stdout);
+}
+
 bool stdin_is_terminal() {
   return isatty(STDIN_FILENO);
 }

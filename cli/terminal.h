@@ -15,6 +15,11 @@ void catch_interrupts();
 bool interrupted();
 void forget_interrupt();
 
+// Standard streams that the caller closed go nowhere, rather than into the next file that is opened.
+void keep_standard_streams();
+// Whether all that was printed on stdout has been written.
+bool stdout_is_written();
+
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();
