@@ -7,11 +7,11 @@ set(CMAKE_CXX_COMPILER_TARGET wasm32-wasi)
 set(CMAKE_AR llvm-ar-16)
 set(CMAKE_RANLIB llvm-ranlib-16)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-set(CMAKE_CXX_FLAGS_INIT "-fno-exceptions -fno-rtti -nostdinc++ -isystem /usr/lib/llvm-16/include/wasm32-wasi/c++/v1")
+set(SCONCE_WASM_HEADERS ${CMAKE_BINARY_DIR}/headers)  # goes before libc++'s
+set(CMAKE_CXX_FLAGS_INIT "-fno-exceptions -fno-rtti -nostdinc++ -isystem ${SCONCE_WASM_HEADERS} -isystem /usr/lib/llvm-16/include/wasm32-wasi/c++/v1")
 
 # Header-only libraries come from the system include folder, which must not be on the path as a whole: link the two that
 # the core uses into a folder of our own.
-set(SCONCE_WASM_HEADERS ${CMAKE_BINARY_DIR}/headers)
 file(MAKE_DIRECTORY ${SCONCE_WASM_HEADERS})
 foreach(library fmt flatbuffers)
   file(CREATE_LINK /usr/include/${library} ${SCONCE_WASM_HEADERS}/${library} SYMBOLIC)

@@ -207,13 +207,18 @@ export class Replayer {
       offset += size;
     });
     this.gpu.device.queue.submit([encoder.finish()]);
-    await staging.mapAsync(GPUMapMode.READ, 0, total);
-    const mapped = staging.getMappedRange(0, total);
-    let begin = 0;
-    const result = take(sizes.map((size) => new Uint8Array(mapped, (begin += size) - size, size)));
-    staging.unmap();
-    this.staging.push(staging);
-    return result;
+    try {
+      await staging.mapAsync(GPUMapMode.READ, 0, total);
+      const mapped = staging.getMappedRange(0, total);
+      let begin = 0;
+      const result = take(sizes.map((size) => new Uint8Array(mapped, (begin += size) - size, size)));
+      staging.unmap();
+      this.staging.push(staging);
+      return result;
+    } catch (error) {
+      staging.destroy();
+      throw error;
+    }
   }
 
   private takeStaging(size: number): GPUBuffer {
