@@ -174,5 +174,36 @@ TEST(Rotary, NamesPositionsAndSizesThatDoNotFit) {
   EXPECT_ERROR(rows, "too few for the 5 rows of 8");
 }
 
+// The fused node of `tokens` at `position`: capacity 64, tables of `table_rows`, read from the position on.
+PlanCase rotary_attention(int64_t tokens, int64_t position, int64_t table_rows, bool at_position = true) {
+  PlanCase c("sconce.rotary_attention");
+  const Shape bound = {1, 64, 3, 64}, live = {1, tokens, 3, 64};
+  c.live_tensor({1, 64, 9, 64}, {1, tokens, 9, 64}).live_tensor(bound, live).live_tensor(bound, live);
+  c.tensor(bound).tensor(bound).symint(position).symint(tokens).null().value(0.0).value(true).null();
+  c.tensor({table_rows, 32}).tensor({table_rows, 32}).value(false).value(at_position).tensor({1, 64, 9, 64});
+  return c;
+}
+
+TEST(RotaryAttention, TurnsAndAppendsThenAttends) {
+  PlanCase c = rotary_attention(5, 7, 64);
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 5, 9, 64}));
+  EXPECT_TRUE(c.kernels().starts_with("rotate_append<halves=false> attention")) << c.kernels();
+  EXPECT_EQ(c.workgroups()[0], 5u * 12 * 32 / 64);
+  EXPECT_EQ(c.plan.scratch_bytes()[0], 5u * 9 * 64 * 4);
+  PlanCase none = rotary_attention(0, 64, 64);
+  ASSERT_TRUE(none.run()) << none.error();
+  EXPECT_EQ(none.kernels(), "");
+}
+
+TEST(RotaryAttention, EndsWhereTheCacheOrTheTablesEnd) {
+  PlanCase cache = rotary_attention(5, 60, 128);
+  EXPECT_ERROR(cache, "5 new tokens at position 60 pass the 64 rows of the KV cache");
+  PlanCase table = rotary_attention(5, 30, 32);
+  EXPECT_ERROR(table, "5 tokens from row 30 on pass the 32 rows of the rotary tables");
+  PlanCase sliced = rotary_attention(5, 30, 32, /*at_position=*/false);
+  EXPECT_TRUE(sliced.run()) << sliced.error();
+}
+
 }  // namespace
 }  // namespace sconce::ops

@@ -23,6 +23,7 @@ constexpr Effects kOnHost = {.on_host = true};
 constexpr OperatorInfo kOperators[] = {
     // attention
     {"et_vk.sdpa.default", plan_sdpa, {}},
+    {"sconce.rotary_attention", plan_rotary_attention, {.writes = {3, 4}}},
     {"sdpa_with_kv_cache.default", plan_sdpa_with_kv_cache, {.writes = {3, 4}}},
     {"update_cache.default", plan_update_cache, {.writes = {1, -1}}},
 

@@ -32,7 +32,7 @@ void remove_dead_nodes(graph::Graph& graph) {
 void rewrite(graph::Graph& graph, const Options& options) {
   remove_dead_nodes(graph);
   if (!options.fuse) return;
-  for (auto pass : {fold_views, fuse_swiglu, fuse_residual, join_linears, fuse_norm}) {
+  for (auto pass : {fold_views, fuse_swiglu, fuse_residual, join_linears, fuse_norm, fuse_rotary}) {
     pass(graph);
     remove_dead_nodes(graph);  // what a pass left behind must not look like a reader to the next
   }

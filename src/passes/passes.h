@@ -27,4 +27,7 @@ void fuse_residual(graph::Graph& graph);
 void join_linears(graph::Graph& graph);
 void fuse_norm(graph::Graph& graph);
 
+// Rotary embedding in front of attention with a KV cache: see fuse_rotary.cpp.
+void fuse_rotary(graph::Graph& graph);
+
 }  // namespace sconce::passes

@@ -3,15 +3,10 @@
 #include "kernels.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/attention_kernels.h"
+#include "ops/attention/cached_attention.h"
 
 namespace sconce::ops {
 namespace {
-
-// Where S new rows of shape [1, S, H, D] go in a cache of shape [1, C, H, D].
-struct CacheRows {
-  uint64_t position = 0, steps = 0;
-  uint64_t row = 0;  // elements of a row
-};
 
 Result<CacheRows> cache_rows(const TensorArg& rows, const TensorArg& cache, int64_t position) {
   const Shape &r = rows.shape, &c = cache.shape;
@@ -41,17 +36,14 @@ Result<void> plan_update_cache(const Call& call, NodePlan& plan) {
   return plan.copy(value, 0, cache, rows.position * rows.row * sizeof(float), rows.steps * rows.row * sizeof(float));
 }
 
-// sdpa_with_kv_cache(q [1, S, Hq, D], k [1, S, Hkv, D], v, k_cache [1, C, Hkv, D], v_cache, start_pos, seq_len
-// (unused),
-//                    mask (null), dropout (0), is_causal (true), scale or null) -> output, shaped like q
-// Writes k and v into rows start_pos to start_pos + S - 1 of the caches; then query s attends to rows 0 to start_pos +
-// s. Query head h reads key head h / (Hq / Hkv).
-Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
-  SCONCE_TRY(TensorArg q, call.tensor(0, Dtype::f32));
-  SCONCE_TRY(TensorArg k, call.tensor(1, Dtype::f32));
-  SCONCE_TRY(TensorArg v, call.tensor(2, Dtype::f32));
-  SCONCE_TRY(TensorArg k_cache, call.tensor(3, Dtype::f32));
-  SCONCE_TRY(TensorArg v_cache, call.tensor(4, Dtype::f32));
+Result<CachedAttention> read_cached_attention(const Call& call) {
+  CachedAttention a;
+  SCONCE_TRY(a.q, call.tensor(0, Dtype::f32));
+  SCONCE_TRY(a.k, call.tensor(1, Dtype::f32));
+  SCONCE_TRY(a.v, call.tensor(2, Dtype::f32));
+  SCONCE_TRY(a.k_cache, call.tensor(3, Dtype::f32));
+  SCONCE_TRY(a.v_cache, call.tensor(4, Dtype::f32));
+  const TensorArg &q = a.q, &k = a.k, &v = a.v, &k_cache = a.k_cache, &v_cache = a.v_cache;
   SCONCE_CHECK(k.shape == v.shape && k_cache.shape == v_cache.shape,
                "Keys of shape {} and values of shape {}, or their caches {} and {}, differ.", k.shape, v.shape,
                k_cache.shape, v_cache.shape);
@@ -71,40 +63,55 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                 "{} has dropout {} and is_causal {}, but only causal attention without dropout is "
                 "supported.",
                 call.node().op, dropout, causal);
-  SCONCE_TRY(double scale, scale_or_default(call, 10, q.shape[3]));
-  SCONCE_TRY(LiveInteger position, call.live_integer(5));
-  SCONCE_TRY(CacheRows rows, cache_rows(k, k_cache, position.value));
-  SCONCE_TRY(Operand output, plan.output(0, q.shape));
+  SCONCE_TRY(a.scale, scale_or_default(call, 10, q.shape[3]));
+  SCONCE_TRY(a.position, call.live_integer(5));
+  SCONCE_TRY(a.rows, cache_rows(k, k_cache, a.position.value));
+  return a;
+}
 
-  const uint64_t count = rows.steps * rows.row;
-  SCONCE_DO(plan.dispatch(kernels::append_kv{.k = k,
-                                             .v = v,
-                                             .k_cache = k_cache,
-                                             .v_cache = v_cache,
-                                             .count = static_cast<uint32_t>(count),
-                                             .row = static_cast<uint32_t>(rows.row),
-                                             .position = position.addend,
-                                             .position_entry = position.entry},
-                          div_ceil(count, 64)));
-  const auto head_size = static_cast<uint64_t>(q.shape[3]);
+Result<void> plan_cached_attention(const CachedAttention& a, const Operand& q, const Operand& output,
+                                   const record::Capabilities& capabilities, NodePlan& plan) {
+  const Shape &q_shape = a.q.shape, &k_shape = a.k.shape;
+  const auto head_size = static_cast<uint64_t>(q_shape[3]);
   return plan_attention({.q = q,
-                         .k = k_cache,
-                         .v = v_cache,
+                         .k = a.k_cache,
+                         .v = a.v_cache,
                          .output = output,
-                         .tokens = rows.steps,
-                         .keys = rows.position + rows.steps,
-                         .capacity = static_cast<uint64_t>(k_cache.shape[1]),
+                         .tokens = a.rows.steps,
+                         .keys = a.rows.position + a.rows.steps,
+                         .capacity = static_cast<uint64_t>(a.k_cache.shape[1]),
                          .causal = true,
-                         .first_position = position,
-                         .kv_heads = static_cast<uint64_t>(k.shape[2]),
-                         .group = static_cast<uint64_t>(q.shape[2] / k.shape[2]),
+                         .first_position = a.position,
+                         .kv_heads = static_cast<uint64_t>(k_shape[2]),
+                         .group = static_cast<uint64_t>(q_shape[2] / k_shape[2]),
                          .head_size = head_size,
-                         .q_token = static_cast<uint64_t>(q.shape[2]) * head_size,
+                         .q_token = static_cast<uint64_t>(q_shape[2]) * head_size,
                          .q_head = head_size,
-                         .kv_token = rows.row,
+                         .kv_token = a.rows.row,
                          .kv_head = head_size,
-                         .scale = scale},
-                        call.capabilities(), plan);
+                         .scale = a.scale},
+                        capabilities, plan);
+}
+
+// sdpa_with_kv_cache(q [1, S, Hq, D], k [1, S, Hkv, D], v, k_cache [1, C, Hkv, D], v_cache, start_pos, seq_len
+// (unused),
+//                    mask (null), dropout (0), is_causal (true), scale or null) -> output, shaped like q
+// Writes k and v into rows start_pos to start_pos + S - 1 of the caches; then query s attends to rows 0 to start_pos +
+// s. Query head h reads key head h / (Hq / Hkv).
+Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(CachedAttention a, read_cached_attention(call));
+  SCONCE_TRY(Operand output, plan.output(0, a.q.shape));
+  const uint64_t count = a.rows.steps * a.rows.row;
+  SCONCE_DO(plan.dispatch(kernels::append_kv{.k = a.k,
+                                             .v = a.v,
+                                             .k_cache = a.k_cache,
+                                             .v_cache = a.v_cache,
+                                             .count = static_cast<uint32_t>(count),
+                                             .row = static_cast<uint32_t>(a.rows.row),
+                                             .position = a.position.addend,
+                                             .position_entry = a.position.entry},
+                          div_ceil(count, 64)));
+  return plan_cached_attention(a, a.q, output, call.capabilities(), plan);
 }
 
 // et_vk.sdpa(q [B, H, Sq, D], k [B, H, Skv, D], v, mask [B, H, Sq, Skv] or null, scale or null) -> output, shaped like

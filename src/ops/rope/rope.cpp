@@ -1,23 +1,16 @@
 #include "ops/rope/rope.h"
 
 #include "kernels.h"
+#include "ops/rope/rotary_call.h"
 
 namespace sconce::ops {
-namespace {
 
-// Queries and keys that turn together, and the tables of cosines and sines, whose rows are positions.
-struct RotaryCall {
-  TensorArg xq, xk, cos, sin;
-  uint64_t steps = 0;  // tokens of each sequence in the batch
-  uint64_t head_size = 0;
-};
-
-Result<RotaryCall> read_rotary_call(const Call& call) {
+Result<RotaryCall> read_rotary_call(const Call& call, size_t tables, bool halves) {
   RotaryCall rotary;
   SCONCE_TRY(rotary.xq, call.tensor(0, Dtype::f32));
   SCONCE_TRY(rotary.xk, call.tensor(1, Dtype::f32));
-  SCONCE_TRY(rotary.cos, call.tensor(2, Dtype::f32));
-  SCONCE_TRY(rotary.sin, call.tensor(3, Dtype::f32));
+  SCONCE_TRY(rotary.cos, call.tensor(tables, Dtype::f32));
+  SCONCE_TRY(rotary.sin, call.tensor(tables + 1, Dtype::f32));
   const Shape& q = rotary.xq.shape;
   const Shape& k = rotary.xk.shape;
   SCONCE_CHECK(q.rank() >= 3 && k.rank() == q.rank(),
@@ -31,17 +24,36 @@ Result<RotaryCall> read_rotary_call(const Call& call) {
                rotary.sin.shape);
   rotary.steps = static_cast<uint64_t>(q[q.rank() - 3]);
   rotary.head_size = static_cast<uint64_t>(q.back());
+  const auto columns = static_cast<uint64_t>(rotary.cos.shape[1]);
+  if (halves) {
+    SCONCE_CHECK(columns % 2 == 0 && columns <= rotary.head_size,
+                 "The rotary tables turn {} elements, but they must turn an even number of a head's {}.", columns,
+                 rotary.head_size);
+    rotary.rotary_size = columns;
+  } else {
+    SCONCE_CHECK(2 * columns == rotary.head_size, "The rotary tables have {} angles, but heads of {} elements need {}.",
+                 columns, rotary.head_size, rotary.head_size / 2);
+    rotary.rotary_size = rotary.head_size;
+  }
   return rotary;
 }
 
-Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, const LiveInteger& position, bool halves,
-                           NodePlan& plan) {
-  const Shape& table = rotary.cos.shape;
-  const auto first_position = static_cast<uint64_t>(position.value);
-  SCONCE_CHECK(first_position + rotary.steps <= static_cast<uint64_t>(table[0]),
+Result<void> check_table_rows(const RotaryCall& rotary, int64_t first_row) {
+  const int64_t rows = rotary.cos.shape[0];
+  SCONCE_CHECK(first_row >= 0 && first_row <= rows, "Position {} lies outside the {} positions of the rotary tables.",
+               first_row, rows);
+  SCONCE_CHECK(static_cast<int64_t>(rotary.steps) <= rows - first_row,
                "{} tokens from row {} on pass the {} rows of the rotary tables: the position is outside the model's "
                "context length.",
-               rotary.steps, first_position, table[0]);
+               rotary.steps, first_row, rows);
+  return {};
+}
+
+namespace {
+
+Result<void> plan_rotation(const RotaryCall& rotary, const LiveInteger& position, bool halves, NodePlan& plan) {
+  const Shape& table = rotary.cos.shape;
+  SCONCE_DO(check_table_rows(rotary, position.value));
   plan.holds_while(position, 0, table[0] - static_cast<int64_t>(rotary.steps));
   SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
   SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
@@ -58,7 +70,7 @@ Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, const
                                              .q_heads = static_cast<uint32_t>(rotary.xq.shape[heads_dim]),
                                              .k_heads = static_cast<uint32_t>(rotary.xk.shape[heads_dim]),
                                              .head_size = static_cast<uint32_t>(rotary.head_size),
-                                             .rotary = static_cast<uint32_t>(rotary_size),
+                                             .rotary = static_cast<uint32_t>(rotary.rotary_size),
                                              .angles = static_cast<uint32_t>(table[1]),
                                              .steps = static_cast<uint32_t>(rotary.steps),
                                              .first_position = position.addend,
@@ -72,26 +84,17 @@ Result<void> plan_rotation(const RotaryCall& rotary, uint64_t rotary_size, const
 // et_vk.apply_rotary_emb(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [>= S, D/2], sin) -> [q, k]
 // Pairs are neighbours (2i, 2i + 1); row s of the tables holds the angles of token s.
 Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
-  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call));
-  const auto angles = static_cast<uint64_t>(rotary.cos.shape[1]);
-  SCONCE_CHECK(2 * angles == rotary.head_size, "The rotary tables have {} angles, but heads of {} elements need {}.",
-               angles, rotary.head_size, rotary.head_size / 2);
-  return plan_rotation(rotary, rotary.head_size, LiveInteger{}, /*halves=*/false, plan);
+  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call, 2, /*halves=*/false));
+  return plan_rotation(rotary, LiveInteger{}, /*halves=*/false, plan);
 }
 
 // et_vk.apply_rotary_emb_hf(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [P, R], sin, start_pos) -> [q, k]
 // Pairs are (i, i + R/2) of the first R elements of a head, the others pass through; row start_pos + s of the tables
 // holds the angles of token s.
 Result<void> plan_apply_rotary_emb_hf(const Call& call, NodePlan& plan) {
-  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call));
+  SCONCE_TRY(RotaryCall rotary, read_rotary_call(call, 2, /*halves=*/true));
   SCONCE_TRY(LiveInteger position, call.live_integer(4));
-  const auto size = static_cast<uint64_t>(rotary.cos.shape[1]);
-  SCONCE_CHECK(size % 2 == 0 && size <= rotary.head_size,
-               "The rotary tables turn {} elements, but they must turn an even number of a head's {}.", size,
-               rotary.head_size);
-  SCONCE_CHECK(position.value >= 0 && position.value <= rotary.cos.shape[0],
-               "Position {} lies outside the {} positions of the rotary tables.", position.value, rotary.cos.shape[0]);
-  return plan_rotation(rotary, size, position, /*halves=*/true, plan);
+  return plan_rotation(rotary, position, /*halves=*/true, plan);
 }
 
 // et_vk.apply_rotary_emb_interleaved(x [B, N, C], freqs, N rows of C/2 pairs (cos, sin)) -> y, shaped like x

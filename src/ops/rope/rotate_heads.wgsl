@@ -6,7 +6,7 @@
 // xq, q: [tokens, q_heads, head_size]; xk, k: [tokens, k_heads, head_size], where a batch repeats the positions:
 // position = first_position + token % steps. cos, sin: rows of `angles` elements, a row a position.
 // One invocation a pair, or two of the elements that pass through.
-// use: live, grid
+// use: live, grid, rotary_pair
 // variant: halves = false | true
 
 @group(0) @binding(0) var<storage, read> xq: array<f32>;
@@ -29,36 +29,6 @@ struct Params {
   position_entry: u32,  // of a SymInt that is added to first_position, or 0
 }
 @group(1) @binding(0) var<uniform> params: Params;
-
-struct Pair {
-  first: u32,  // offsets of both elements
-  second: u32,
-  first_angle: u32,  // offsets in the tables
-  second_angle: u32,
-  turns: bool,
-}
-
-fn pair_at(i: u32, heads: u32) -> Pair {
-  let pair = i % (params.head_size / 2u);
-  let head = i / (params.head_size / 2u);
-  let start = head * params.head_size;
-  let angles = ((params.first_position + live(params.position_entry)) + head / heads % params.steps) * params.angles;
-  if (pair >= params.rotary / 2u || !halves) {
-    let turns = pair < params.rotary / 2u;
-    let angle = select(0u, angles + pair, turns);
-    return Pair(start + 2u * pair, start + 2u * pair + 1u, angle, angle, turns);
-  }
-  let half = params.rotary / 2u;
-  return Pair(start + pair, start + pair + half, angles + pair, angles + pair + half, true);
-}
-
-fn rotated(pair: Pair, a: f32, b: f32) -> vec2<f32> {
-  if (!pair.turns) {
-    return vec2<f32>(a, b);
-  }
-  return vec2<f32>(a * cos_table[pair.first_angle] - b * sin_table[pair.first_angle],
-                   b * cos_table[pair.second_angle] + a * sin_table[pair.second_angle]);
-}
 
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
