@@ -26,6 +26,20 @@ bool is_integer(const Graph& graph, ValueId value, int64_t number) {
   return integer != nullptr && *integer == number;
 }
 
+// The tensor of one element that a SymInt is read from, or kNone: exporters read input_pos at 0 and at -1.
+ValueId only_element_of(const Graph& graph, const Index& index, ValueId symint) {
+  const NodeId n = index.direct_producer(symint);
+  if (n == kNone || graph.nodes[n].op != "et_vk.select_as_symint.default") return kNone;
+  const graph::TensorValue* tensor = graph.tensor(graph.nodes[n].args[0]);
+  return tensor != nullptr && tensor->bound.numel() == 1 ? index.source(graph.nodes[n].args[0]) : kNone;
+}
+
+bool is_same_symint(const Graph& graph, const Index& index, ValueId a, ValueId b) {
+  if (a == kNone || !std::holds_alternative<graph::SymInt>(graph.values[b])) return false;
+  const ValueId element = only_element_of(graph, index, a);
+  return a == b || (element != kNone && element == only_element_of(graph, index, b));
+}
+
 // The constant table whose rows from `start` on `value` holds; kNone when it is something else.
 ValueId find_sliced_table(const Graph& graph, const Index& index, ValueId value, ValueId start) {
   const NodeId n = index.direct_producer(value);
@@ -33,8 +47,7 @@ ValueId find_sliced_table(const Graph& graph, const Index& index, ValueId value,
   const Node& slice = graph.nodes[n];
   const ValueId dim = argument(graph, slice, 1), step = argument(graph, slice, 4);
   const bool rows = (dim == kNone || is_integer(graph, dim, 0)) && (step == kNone || is_integer(graph, step, 1));
-  const bool same_start =
-      std::holds_alternative<graph::SymInt>(graph.values[start]) && argument(graph, slice, 2) == start;
+  const bool same_start = is_same_symint(graph, index, argument(graph, slice, 2), start);
   return rows && same_start && index.is_constant(slice.args[0]) ? slice.args[0] : kNone;
 }
 
