@@ -82,6 +82,7 @@ PlannedCommand& NodePlan::add() {
   PlannedCommand& command = commands_[command_count_++];
   command.kernel = nullptr;
   command.operands = {};
+  command.params = {};  // what lies between the members is compared and written, too
   command.from_offset = command.to_offset = command.size = 0;
   return command;
 }
