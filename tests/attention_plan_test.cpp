@@ -97,9 +97,9 @@ TEST(Attention, DoesNothingForNoTokens) {
 
 TEST(Attention, RefusesTokensPastTheCapacity) {
   PlanCase full = attention(3, 62, 64);
-  EXPECT_ERROR(full, "3 new tokens at position 62 pass the 64 rows of the KV cache");
+  EXPECT_ERROR(full, "3 tokens from position 62 on pass the 64 rows of the KV cache");
   PlanCase negative = attention(1, -1, 64);
-  EXPECT_ERROR(negative, "1 new tokens at position -1 pass the 64 rows");
+  EXPECT_ERROR(negative, "1 tokens from position -1 on pass the 64 rows");
 }
 
 TEST(Attention, RefusesWhatItDoesNotCompute) {
@@ -198,7 +198,7 @@ TEST(RotaryAttention, TurnsAndAppendsThenAttends) {
 
 TEST(RotaryAttention, EndsWhereTheCacheOrTheTablesEnd) {
   PlanCase cache = rotary_attention(5, 60, 128);
-  EXPECT_ERROR(cache, "5 new tokens at position 60 pass the 64 rows of the KV cache");
+  EXPECT_ERROR(cache, "5 tokens from position 60 on pass the 64 rows of the KV cache");
   PlanCase table = rotary_attention(5, 30, 32);
   EXPECT_ERROR(table, "5 tokens from row 30 on pass the 32 rows of the rotary tables");
   PlanCase sliced = rotary_attention(5, 30, 32, /*at_position=*/false);

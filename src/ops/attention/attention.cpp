@@ -16,7 +16,9 @@ Result<CacheRows> cache_rows(const TensorArg& rows, const TensorArg& cache, int6
       "same heads.",
       r, c);
   SCONCE_CHECK(position >= 0 && position <= c[1] && r[1] <= c[1] - position,
-               "{} new tokens at position {} pass the {} rows of the KV cache.", r[1], position, c[1]);
+               "{} tokens from position {} on pass the {} rows of the KV cache: the position is outside the model's "
+               "context length.",
+               r[1], position, c[1]);
   return CacheRows{static_cast<uint64_t>(position), static_cast<uint64_t>(r[1]), static_cast<uint64_t>(r[2] * r[3])};
 }
 
