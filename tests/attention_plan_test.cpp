@@ -153,7 +153,7 @@ TEST(Rotary, TurnsQueriesAndKeysInOneDispatch) {
     ASSERT_TRUE(c.run()) << c.error();
     EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 7, 9, 64}));
     EXPECT_EQ(c.plan.output_shapes()[1], (Shape{1, 7, 3, 64}));
-    EXPECT_EQ(c.kernels(), "rotate_heads<halves=true>");
+    EXPECT_EQ(c.kernels(), "rotate_heads<halves=true, append=false>");
     EXPECT_EQ(c.workgroups(), std::vector<uint64_t>{7 * 12 * 32 / 64});
   }
 }
@@ -188,7 +188,7 @@ TEST(RotaryAttention, TurnsAndAppendsThenAttends) {
   PlanCase c = rotary_attention(5, 7, 64);
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 5, 9, 64}));
-  EXPECT_TRUE(c.kernels().starts_with("rotate_append<halves=false> attention")) << c.kernels();
+  EXPECT_TRUE(c.kernels().starts_with("rotate_heads<halves=false, append=true> attention")) << c.kernels();
   EXPECT_EQ(c.workgroups()[0], 5u * 12 * 32 / 64);
   EXPECT_EQ(c.plan.scratch_bytes()[0], 5u * 9 * 64 * 4);
   PlanCase none = rotary_attention(0, 64, 64);

@@ -4,7 +4,8 @@
 A WGSL file is the only declaration of its bindings, parameters and choices; this generator gives the host a struct a
 kernel with typed members, so the two cannot disagree. What it reads, beside plain WGSL:
 
-  // use: grid, index              functions of src/ops/shared/grid.wgsl and index.wgsl, placed before the file's text
+  // use: grid, index              the text of grid.wgsl and index.wgsl, from its own folder or shared/, before its own:
+                                   functions, and for kernels with the same operands the bindings and Params too
   // variant: tile = 4 | 8         const tile = 4;     a u32 member `tile`
   // variant: bias = false | true  const bias = false; a bool member `bias`
   // variant: op = add | mul       const op = op_add;  an enum member `op` (constants op_add, op_mul exist in the WGSL)
@@ -14,7 +15,10 @@ kernel with typed members, so the two cannot disagree. What it reads, beside pla
   enable subgroups;                hoisted
   @group(0) @binding(0) var<storage, read> x: array<f32>;           an Operand member `x`
   struct Params { rows: u32, ... } of u32, i32, f32, vec4 of these and arrays of vec4; a member each
+  alias Number = i32;              a type that a part leaves to the kernel, also in Params
   @group(1) @binding(0) var<uniform> params: Params;
+
+A file that others use is a part; every other file is a kernel, named by its file.
 
 Standard library only, because it runs at every build.
 """
@@ -30,28 +34,29 @@ KIND_NAMES = {"type": "type", "bool": "number", "u32": "number", "enum": "name"}
 
 
 class Kernel:
-    """One WGSL file, as read."""
+    """One WGSL file with the parts that it uses, as read."""
 
-    def __init__(self, path, shared):
+    def __init__(self, path):
         self.path = path
         self.name = path.stem
         text = path.read_text()
-        parts = []
-        for names in re.findall(r"^// use: (.+)$", text, re.M):
-            for name in names.split(","):
-                if name.strip() not in shared:
-                    self.fail(f"uses '{name.strip()}', but src/ops/shared/{name.strip()}.wgsl does not exist")
-                parts.append(shared[name.strip()].strip())
+        parts = [self.part(name).read_text().strip() for name in names_used(text)]
         body = "\n\n".join(parts + [text.strip()]) + "\n"
         self.enables = sorted(set(re.findall(r"^(?:enable|diagnostic)\b[^;]+;$", body, re.M)), reverse=True)
         self.source = without_comments(re.sub(r"^(?:enable|diagnostic)\b[^;]+;\n", "", body, flags=re.M))
         self.choices = [self.read_choice(line) for line in re.findall(r"^// variant: (.+)$", text, re.M)]
-        self.bindings = self.read_bindings(text)
-        self.params = self.read_params(text)
-        self.limits = self.read_limits(text)
+        self.bindings = self.read_bindings(body)
+        self.params = self.read_params(body)
+        self.limits = self.read_limits(text, body)
 
     def fail(self, why):
         sys.exit(f"{self.path}: {why}.")
+
+    def part(self, name):
+        for folder in (self.path.parent, self.path.parent.parent / "shared"):
+            if (folder / f"{name}.wgsl").exists():
+                return folder / f"{name}.wgsl"
+        self.fail(f"uses '{name}', but neither its folder nor src/ops/shared has {name}.wgsl")
 
     def read_choice(self, line):
         match = re.fullmatch(r"(\w+) = (\w+(?: \| \w+)*)", line.strip())
@@ -64,8 +69,8 @@ class Kernel:
             return name, ["false", "true"], "bool"
         return name, values, "u32" if all(v.isdigit() for v in values) else "enum"
 
-    def read_bindings(self, text):
-        found = re.findall(r"@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+):", text)
+    def read_bindings(self, body):
+        found = re.findall(r"@group\(0\) @binding\((\d+)\) var<storage, (read|read_write)> (\w+):", body)
         for i, (number, _, name) in enumerate(found):
             if int(number) != i:
                 self.fail(f"binding {name} has number {number}; they must be 0, 1, 2, ... in order")
@@ -73,15 +78,16 @@ class Kernel:
             self.fail(f"has {len(found)} storage bindings; 1 to 8 are allowed")
         return [(name, "write" if access == "read_write" else "read") for _, access, name in found]
 
-    def read_params(self, text):
-        match = re.search(r"struct Params \{(.*?)\}", text, re.S)
+    def read_params(self, body):
+        match = re.search(r"struct Params \{(.*?)\}", body, re.S)
+        aliases = dict(re.findall(r"^alias (\w+) = (\w+);", body, re.M))
         members, offset = [], 0
         for line in match[1].splitlines() if match else []:
             line = line.split("//")[0].strip().rstrip(",")
             if not line:
                 continue
             name, kind = [p.strip() for p in line.split(":")]
-            scalar, count, align, size = self.param_layout(kind)
+            scalar, count, align, size = self.param_layout(aliases.get(kind, kind))
             offset = (offset + align - 1) // align * align
             members.append((name, scalar, count, offset))
             offset += size
@@ -100,7 +106,7 @@ class Kernel:
             return match[1], 4 * int(match[2]), 16, 16 * int(match[2])
         return self.fail(f"Params has a member of type {kind}; only u32, i32, f32, vec4 of these and arrays of vec4 are allowed")
 
-    def read_limits(self, text):
+    def read_limits(self, text, body):
         limits = {"invocations": 0, "workgroup_bytes": 0, "subgroups": "enable subgroups;" in self.enables, "matrix": False}
         for line in re.findall(r"^// limits: (.+)$", text, re.M):
             for part in line.split(","):
@@ -109,7 +115,7 @@ class Kernel:
                     self.fail(f"the limits line names '{key.strip()}'; only {', '.join(limits)} exist")
                 limits[key.strip()] = int(value) if value else True
         if limits["invocations"] == 0:
-            sizes = re.findall(r"@workgroup_size\((\d+)(?:, (\d+))?\)", text)
+            sizes = re.findall(r"@workgroup_size\((\d+)(?:, (\d+))?\)", body)
             if not sizes:
                 self.fail("has a computed @workgroup_size; say its largest in a `// limits: invocations = N` line")
             limits["invocations"] = max(int(a) * int(b or 1) for a, b in sizes)
@@ -118,9 +124,15 @@ class Kernel:
         return limits
 
 
+def names_used(text):
+    """The parts named by a file's `// use:` lines, in order."""
+    return [name.strip() for names in re.findall(r"^// use: (.+)$", text, re.M) for name in names.split(",")]
+
+
 def without_comments(text):
-    """Comment lines and blank lines would only make the binary larger."""
-    return "\n".join(line for line in text.splitlines() if line.strip() and not line.strip().startswith("//")) + "\n"
+    """Comments and blank lines would only make the binary larger, and every change of them a change of the kernel."""
+    lines = (re.sub(r"\s*//.*", "", line) for line in text.splitlines())
+    return "\n".join(line for line in lines if line.strip()) + "\n"
 
 
 def camel(name):
@@ -252,12 +264,13 @@ def main():
     parser.add_argument("--ops", type=pathlib.Path, required=True, help="the folder src/ops")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder of kernels.h and kernels.cpp")
     args = parser.parse_args()
-    shared = {p.stem: p.read_text() for p in sorted((args.ops / "shared").glob("*.wgsl"))}
-    paths = sorted((p for p in args.ops.rglob("*.wgsl") if p.parent.name != "shared"), key=lambda p: p.stem)
+    files = {path: names_used(path.read_text()) for path in args.ops.rglob("*.wgsl")}
+    parts = {name for used in files.values() for name in used}
+    paths = sorted((path for path in files if path.stem not in parts), key=lambda path: path.stem)
     for a, b in zip(paths, paths[1:]):
         if a.stem == b.stem:
             sys.exit(f"{a} and {b} have the same name; kernels are named by their file.")
-    kernels = [Kernel(path, shared) for path in paths]
+    kernels = [Kernel(path) for path in paths]
     structs = "\n\n".join(header_struct(k, i) for i, k in enumerate(kernels))
     constants, entries = zip(*(table_entry(k, i) for i, k in enumerate(kernels)))
     args.out.mkdir(parents=True, exist_ok=True)

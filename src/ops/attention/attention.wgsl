@@ -11,46 +11,13 @@
 // of the keys: each invocation owns a key of 64 while scores are made, then elements lane, lane + 64, ... of the sums.
 // With one split the result is final. Otherwise output is, for each split and row, the sums without division, and after
 // all of these the greatest score and the sum of the weights: attention_merge.wgsl puts them together.
-// use: grid, live
+// use: grid, live, attention_operands
 // variant: d_tiles = 1 | 2 | 4
 // limits: workgroup_bytes = 5120
 
-@group(0) @binding(0) var<storage, read> q: array<f32>;
-@group(0) @binding(1) var<storage, read> k: array<f32>;
-@group(0) @binding(2) var<storage, read> v: array<f32>;
-@group(0) @binding(3) var<storage, read> mask: array<f32>;
-@group(0) @binding(4) var<storage, read_write> output: array<f32>;
-
-struct Params {
-  tokens: u32,
-  keys: u32,  // to which live(position_entry) is added: first_position + tokens when causal
-  causal: u32,
-  first_position: u32,  // the same
-  position_entry: u32,  // 0 unless a SymInt says the position
-  kv_heads: u32,
-  group: u32,
-  head_size: u32,
-  q_token: u32,
-  q_head: u32,
-  kv_token: u32,
-  kv_head: u32,
-  scale: f32,
-  has_mask: u32,
-  splits: u32,
-  split_keys: u32,  // keys of a split, a multiple of 64
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
-fn live_position() -> u32 {
-  return params.first_position + live(params.position_entry);
-}
-
-fn live_keys() -> u32 {
-  return params.keys + live(params.position_entry);
-}
+alias Element = f32;
 
 const lanes = 64u;
-const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
 
 const q_part = 256u;  // elements of a row of q that are in workgroup memory at a time
 var<workgroup> q_tile: array<vec4<f32>, q_part>;
@@ -72,12 +39,6 @@ fn q_at(i: u32, kv_head: u32, d: u32) -> f32 {
     return q[row.token * params.q_token + row.head * params.q_head + d] * params.scale;
   }
   return 0.0;
-}
-
-// Keys that row i sees: none past the last row.
-fn visible(i: u32) -> u32 {
-  let token = i / params.group;
-  return select(0u, select(live_keys(), live_position() + token + 1u, params.causal != 0u), token < params.tokens);
 }
 
 fn mask_at(i: u32, kv_head: u32, key: u32) -> f32 {

@@ -75,10 +75,8 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.q = a.q;
   kernel.k = a.k;
   kernel.v = a.v;
-  if constexpr (requires { kernel.mask; }) {
-    kernel.mask = a.mask;
-    kernel.has_mask = a.mask.kind != Operand::Kind::absent;
-  }
+  kernel.mask = a.mask;
+  kernel.has_mask = a.mask.kind != Operand::Kind::absent;
   kernel.output = output;
   kernel.tokens = static_cast<uint32_t>(a.tokens);
   kernel.causal = a.causal;
@@ -93,10 +91,8 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.kv_token = static_cast<uint32_t>(a.kv_token);
   kernel.kv_head = static_cast<uint32_t>(a.kv_head);
   kernel.scale = static_cast<float>(a.scale);
-  if constexpr (requires { kernel.splits; }) {
-    kernel.splits = static_cast<uint32_t>(splits.count);
-    kernel.split_keys = static_cast<uint32_t>(splits.keys);
-  }
+  kernel.splits = static_cast<uint32_t>(splits.count);
+  kernel.split_keys = static_cast<uint32_t>(splits.keys);
   return kernel;
 }
 

@@ -1,58 +1,19 @@
-// Attention as attention.wgsl computes it (same operands, parameters and output), for software adapters: nothing passes
+// Attention as attention.wgsl computes it (same operands and output), for software adapters: nothing passes
 // through workgroup memory and nothing waits at a barrier.
 //
 // One workgroup is one subgroup of `width` invocations, at most the device's least subgroup size. It takes `rows` query
 // rows of one key head, 4 * width keys at a time. For the scores each invocation owns four keys, and elements of q are
 // broadcast; for the sums it owns four elements of the head (eight with `wide`), and weights are broadcast.
-// use: grid, live, broadcast
+// use: grid, live, broadcast, attention_operands
 // variant: rows = 4 | 8
 // variant: width = 4 | 8
 // variant: wide = false | true
 // limits: invocations = 8
 
-@group(0) @binding(0) var<storage, read> q: array<f32>;
-@group(0) @binding(1) var<storage, read> k: array<f32>;
-@group(0) @binding(2) var<storage, read> v: array<f32>;
-@group(0) @binding(3) var<storage, read> mask: array<f32>;
-@group(0) @binding(4) var<storage, read_write> output: array<f32>;
+alias Element = f32;
 
-struct Params {
-  tokens: u32,
-  keys: u32,  // to which live(position_entry) is added: first_position + tokens when causal
-  causal: u32,
-  first_position: u32,  // the same
-  position_entry: u32,  // 0 unless a SymInt says the position
-  kv_heads: u32,
-  group: u32,
-  head_size: u32,
-  q_token: u32,
-  q_head: u32,
-  kv_token: u32,
-  kv_head: u32,
-  scale: f32,
-  has_mask: u32,
-  splits: u32,
-  split_keys: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
-fn live_position() -> u32 {
-  return params.first_position + live(params.position_entry);
-}
-
-fn live_keys() -> u32 {
-  return params.keys + live(params.position_entry);
-}
-
-const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
 const step_keys = 4u * width;
 const tile_elements = select(4u, 8u, wide) * width;
-
-// Keys that row i sees: none past the last row.
-fn visible(i: u32) -> u32 {
-  let token = i / params.group;
-  return select(0u, select(live_keys(), live_position() + token + 1u, params.causal != 0u), token < params.tokens);
-}
 
 // Where row i of q begins; rows past the last one repeat it and are not stored.
 fn q_start(i: u32, kv_head: u32) -> u32 {

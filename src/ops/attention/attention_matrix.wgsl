@@ -6,7 +6,7 @@
 // score and the sum of the weights of each row, then for the weighted sums with final weights.
 // Heads are padded to 64 elements, or to 128 with `wide`. Matrices are separate variables: see q4_linear_matrix.wgsl.
 // Needs head_size and all strides in whole vec4s, head_size of at most 128, and no mask.
-// use: grid, live
+// use: grid, live, attention_operands
 // variant: wide = false | true
 // limits: workgroup_bytes = 41472, invocations = 128, matrix
 enable f16;
@@ -14,34 +14,12 @@ enable subgroups;
 enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
 
-@group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> k: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> v: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read_write> output: array<f32>;
-
-struct Params {
-  tokens: u32,
-  keys: u32,  // these as in attention.wgsl
-  causal: u32,
-  first_position: u32,
-  position_entry: u32,
-  kv_heads: u32,
-  group: u32,
-  head_size: u32,
-  q_token: u32,
-  q_head: u32,
-  kv_token: u32,
-  kv_head: u32,
-  scale: f32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
+alias Element = vec4<f32>;
 alias Left = subgroup_matrix_left<f16, 16, 16>;
 alias Right = subgroup_matrix_right<f16, 16, 16>;
 alias Sums = subgroup_matrix_result<f32, 16, 16>;
 
 const lanes = 128u;
-const lowest = -3.0e38;
 const tile_rows = 64u;
 const tile_keys = 32u;
 const padded = select(64u, 128u, wide);
@@ -54,17 +32,6 @@ var<workgroup> tile_kv: array<f16, tile_keys * stride>;
 var<workgroup> scores: array<f32, tile_rows * score_stride>;
 var<workgroup> weights: array<f16, tile_rows * weight_stride>;
 var<workgroup> totals: array<vec2<f32>, lanes>;
-
-fn live_keys() -> u32 {
-  return params.keys + live(params.position_entry);
-}
-
-// Keys that row i of the head's rows sees: none past the last row.
-fn visible(i: u32) -> u32 {
-  let token = i / params.group;
-  let causal = params.first_position + live(params.position_entry) + token + 1u;
-  return select(0u, select(live_keys(), causal, params.causal != 0u), token < params.tokens);
-}
 
 // The offset of a query row.
 fn row_start(i: u32, kv_head: u32) -> u32 {

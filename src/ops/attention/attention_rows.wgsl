@@ -5,37 +5,14 @@
 // heads of more than 64 elements) it places the keys in workgroup memory, then the values; all are on their way before
 // the first wait. An invocation makes one score of a row and key, then owns four elements of the sums of a row.
 // Needs head_size, kv_token, kv_head, q_token and q_head in whole vec4s, head_size of at most 128, and no mask.
-// use: grid, live
+// use: grid, live, attention_operands
 // variant: rows = 4 | 8
 // variant: wide = false | true
 // limits: workgroup_bytes = 15104, invocations = 128
 
-@group(0) @binding(0) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> k: array<vec4<f32>>;
-@group(0) @binding(2) var<storage, read> v: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read_write> output: array<f32>;
-
-struct Params {
-  tokens: u32,
-  keys: u32,  // these as in attention.wgsl
-  causal: u32,
-  first_position: u32,
-  position_entry: u32,
-  kv_heads: u32,
-  group: u32,
-  head_size: u32,
-  q_token: u32,
-  q_head: u32,
-  kv_token: u32,
-  kv_head: u32,
-  scale: f32,
-  splits: u32,
-  split_keys: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
+alias Element = vec4<f32>;
 
 const lanes = 128u;
-const lowest = -3.0e38;  // below every score, and finite: differences of it are never NaN
 const quads = select(16u, 32u, wide);  // of four elements of a head
 const tile_keys = select(32u, 16u, wide);
 const scores_owned = (rows * tile_keys + lanes - 1u) / lanes;
@@ -45,17 +22,6 @@ var<workgroup> tile: array<vec4<f32>, tile_keys * (quads + 1u)>;  // keys, then 
 var<workgroup> q_rows: array<vec4<f32>, rows * quads>;
 var<workgroup> scores: array<vec4<f32>, rows * tile_keys / 4u>;
 var<workgroup> weights: array<vec4<f32>, rows * tile_keys / 4u>;
-
-fn live_keys() -> u32 {
-  return params.keys + live(params.position_entry);
-}
-
-// Keys that row i of the head's rows sees: none past the last row.
-fn visible(i: u32) -> u32 {
-  let token = i / params.group;
-  let causal = params.first_position + live(params.position_entry) + token + 1u;
-  return select(0u, select(live_keys(), causal, params.causal != 0u), token < params.tokens);
-}
 
 fn load_q(first_row: u32, kv_head: u32, lane: u32) {
   for (var i = lane; i < rows * quads; i += lanes) {

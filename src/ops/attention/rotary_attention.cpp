@@ -1,7 +1,6 @@
 // Rotary embedding, append to the KV caches and attention as one node: passes/fuse_rotary.cpp makes it.
 #include <algorithm>
 
-#include "kernels.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/cached_attention.h"
 #include "ops/rope/rotary_call.h"
@@ -23,29 +22,9 @@ Result<void> plan_rotary_attention(const Call& call, NodePlan& plan) {
   if (a.rows.steps == 0) return {};
 
   const Operand turned = plan.scratch(a.q.numel() * sizeof(float));
-  const uint64_t q_pairs = a.q.numel() / 2, k_pairs = a.k.numel() / 2;
-  SCONCE_DO(plan.dispatch(kernels::rotate_append{.q = a.q,
-                                                 .k = a.k,
-                                                 .v = a.v,
-                                                 .cos_table = rotary.cos,
-                                                 .sin_table = rotary.sin,
-                                                 .q_out = turned,
-                                                 .k_cache = a.k_cache,
-                                                 .v_cache = a.v_cache,
-                                                 .q_pairs = static_cast<uint32_t>(q_pairs),
-                                                 .k_pairs = static_cast<uint32_t>(k_pairs),
-                                                 .q_heads = static_cast<uint32_t>(a.q.shape[2]),
-                                                 .k_heads = static_cast<uint32_t>(a.k.shape[2]),
-                                                 .head_size = static_cast<uint32_t>(rotary.head_size),
-                                                 .rotary = static_cast<uint32_t>(rotary.rotary_size),
-                                                 .angles = static_cast<uint32_t>(rotary.cos.shape[1]),
-                                                 .steps = static_cast<uint32_t>(rotary.steps),
-                                                 .first_position = first_row.addend,
-                                                 .position_entry = first_row.entry,
-                                                 .cache_position = a.position.addend,
-                                                 .cache_entry = a.position.entry,
-                                                 .halves = halves},
-                          div_ceil(q_pairs + k_pairs, 64)));
+  SCONCE_DO(dispatch_rotation(
+      rotary, first_row,
+      {.q = turned, .k = a.k_cache, .v = a.v, .v_out = a.v_cache, .out_row = a.position}, plan));
   SCONCE_DO(plan_cached_attention(a, turned, output, call.capabilities(), plan));
   // The tables may end before the caches do.
   const Hold hold = plan.hold();

@@ -2,27 +2,10 @@
 //
 // Each invocation makes four neighbouring elements. Where WGSL's own function is only good to 1e-3 (asin, acos), overflows
 // (tanh) or cancels near zero (expm1, sinh), another formula stands.
-// use: grid
+// use: grid, each_element
 // variant: op = abs | neg | sign | floor | ceil | round | trunc | sqrt | rsqrt | reciprocal | square | pow | pow_int | exp | exp2 | expm1 | log | log2 | log10 | log1p | sin | cos | tan | asin | acos | atan | sinh | cosh | tanh | erf | sigmoid | relu | clamp | leaky_relu | elu | gelu | gelu_tanh | silu | hardswish | hardsigmoid | hardshrink
 
-@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read_write> y: array<vec4<f32>>;
-
-struct Params {
-  count: u32,  // elements
-  p: f32,
-  q: f32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
-
-@compute @workgroup_size(256)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32) {
-  let i = grid_index(workgroup, workgroups) * 256u + lane;
-  if (4u * i < params.count) {
-    y[i] = apply(x[i]);
-  }
-}
+alias Number = f32;
 
 fn apply(x: vec4<f32>) -> vec4<f32> {
   switch (op) {

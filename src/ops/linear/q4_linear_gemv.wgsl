@@ -8,40 +8,12 @@
 // One workgroup multiplies one row of x with 16 rows of the weights. Sixteen neighbouring invocations read the blocks
 // of 16 neighbouring rows (256 bytes in one piece; with swiglu, 8 rows of either weight); k is split among 16 such
 // slices, whose sums are added through workgroup memory.
-// use: grid, q4, q4_scales, q4_outputs, workgroup_sum
+// use: grid, q4, q4_scales, q4_operands, workgroup_sum
 // variant: whole_blocks = false | true
 // variant: form = plain | norm | swiglu | norm_swiglu
 // limits: workgroup_bytes = 9216
 
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> extra: array<f32>;
-@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> scales: array<f32>;
-@group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> y0: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y1: array<f32>;
-@group(0) @binding(7) var<storage, read_write> y2: array<f32>;
-
-struct Params {
-  m: u32,
-  k: u32,
-  rows: u32,  // of the weights that this dispatch takes; with swiglu, n0 of the gate and n0 of the other below them
-  block_row: u32,  // its first row in blocks, which hold block_rows
-  block_rows: u32,
-  scale_row: u32,  // and in scales, which have scale_rows columns
-  scale_rows: u32,
-  bias_row: u32,  // and in bias
-  column: u32,  // and in the outputs
-  n0: u32,  // columns of y0
-  n1: u32,
-  n2: u32,
-  group_size: u32,
-  groups: u32,
-  eps: f32,
-  has_bias: u32,
-  has_residual: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
+alias XElement = f32;
 
 const lanes = 256u;
 const columns = 16u;

@@ -9,41 +9,13 @@
 // One workgroup computes `tokens` rows of the outputs times 32 rows of the weights. The invocations of a subgroup read
 // different elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup
 // size. Workgroups of the same rows follow each other, so that their weights stay in the cache.
-// use: grid, broadcast, q4, q4_scales, q4_outputs
+// use: grid, broadcast, q4, q4_scales, q4_operands
 // variant: tokens = 1 | 4 | 8
 // variant: width = 4 | 8
 // variant: whole_blocks = false | true
 // variant: form = plain | norm | swiglu | norm_swiglu
 
-@group(0) @binding(0) var<storage, read> x: array<f32>;
-@group(0) @binding(1) var<storage, read> extra: array<f32>;
-@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> scales: array<f32>;
-@group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> y0: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y1: array<f32>;
-@group(0) @binding(7) var<storage, read_write> y2: array<f32>;
-
-struct Params {
-  m: u32,
-  k: u32,
-  rows: u32,  // of the weights that this dispatch takes; with swiglu, n0 of the gate and n0 of the other below them
-  block_row: u32,  // its first row in blocks, which hold block_rows
-  block_rows: u32,
-  scale_row: u32,  // and in scales, which have scale_rows columns
-  scale_rows: u32,
-  bias_row: u32,  // and in bias
-  column: u32,  // and in the outputs
-  n0: u32,  // columns of y0
-  n1: u32,
-  n2: u32,
-  group_size: u32,
-  groups: u32,
-  eps: f32,
-  has_bias: u32,
-  has_residual: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
+alias XElement = f32;
 
 const lanes = 8u;
 

@@ -1,5 +1,5 @@
 // y = h * W^T + bias for up to three 4-bit weights W, one below the other, in f32, for few rows of x on GPUs with
-// subgroups: as q4_linear_gemv.wgsl (same operands, parameters and forms), 2 to 3 times faster on an H200.
+// subgroups: as q4_linear_gemv.wgsl (same operands and forms), 2 to 3 times faster on an H200.
 //
 // One workgroup multiplies one row of x with columns * owned rows of the weights. `columns` neighbouring invocations
 // read the blocks of as many neighbouring rows, and each owns `owned` rows, `columns` apart (with swiglu one half of
@@ -7,42 +7,14 @@
 // 256 / columns such slices, whose sums are added by shuffles, then through workgroup memory.
 // Needs k and the group size in whole blocks of 32, subgroups of 16 or more, and invocations that fill subgroups in
 // the order of local_invocation_index, as all implementations of one-dimensional workgroups do.
-// use: grid, q4_mantissa, q4_outputs
+// use: grid, q4_mantissa, q4_operands
 // variant: columns = 4 | 16
 // variant: owned = 2 | 4
 // variant: form = plain | norm | swiglu | norm_swiglu
 // limits: workgroup_bytes = 20544
 enable subgroups;
 
-@group(0) @binding(0) var<storage, read> x: array<vec4<f32>>;
-@group(0) @binding(1) var<storage, read> extra: array<f32>;
-@group(0) @binding(2) var<storage, read> blocks: array<vec4<u32>>;
-@group(0) @binding(3) var<storage, read> scales: array<f32>;
-@group(0) @binding(4) var<storage, read> bias: array<f32>;
-@group(0) @binding(5) var<storage, read_write> y0: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y1: array<f32>;
-@group(0) @binding(7) var<storage, read_write> y2: array<f32>;
-
-struct Params {
-  m: u32,
-  k: u32,  // a multiple of 32
-  rows: u32,  // these as in q4_linear_gemv.wgsl
-  block_row: u32,
-  block_rows: u32,
-  scale_row: u32,
-  scale_rows: u32,
-  bias_row: u32,
-  column: u32,
-  n0: u32,
-  n1: u32,
-  n2: u32,
-  group_size: u32,
-  groups: u32,
-  eps: f32,
-  has_bias: u32,
-  has_residual: u32,
-}
-@group(1) @binding(0) var<uniform> params: Params;
+alias XElement = vec4<f32>;
 
 const lanes = 256u;
 const slices = lanes / columns;

@@ -1,7 +1,7 @@
 // y[kept] = index of the largest (or smallest) of x[kept, reduced], the first one of equals; x is f32 or i32, y i32.
 //
 // Box and lanes as in reduce.wgsl: an invocation or a workgroup an element of y.
-// use: grid, box_part
+// use: grid, reduction
 // limits: workgroup_bytes = 512
 // variant: op = argmax | argmin
 // variant: Elem = f32 | i32
@@ -23,43 +23,20 @@ struct Candidate {
   value: Elem,
   index: u32,
 }
-var<workgroup> parts: array<Candidate, 64>;
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32) {
-  let group = grid_index(workgroup, workgroups);
-  if (lanes == 1) {
-    let i = group * 64u + lane;
-    if (i < params.count) {
-      y[i] = best(i, 0u, 1u).index;
-    }
-  } else {
-    parts[lane] = best(min(group, params.count - 1u), lane, 64u);
-    workgroupBarrier();
-    for (var half = 32u; half > 0u; half /= 2u) {
-      if (lane < half) {
-        parts[lane] = better(parts[lane], parts[lane + half]);
-      }
-      workgroupBarrier();
-    }
-    if (lane == 0u && group < params.count) {
-      y[group] = parts[0].index;
-    }
-  }
-}
+alias Part = Candidate;
+alias Result = u32;
 
 // The best of elements first, first + step, ... and of element 0, with which every part starts.
-fn best(i: u32, first: u32, step: u32) -> Candidate {
+fn reduced(i: u32, first: u32, step: u32) -> Candidate {
   let start = box_offset(i, 0u, params.kept_rank);
   var result = Candidate(x[start], 0u);
   for (var k = first; k < params.length; k += step) {
-    result = better(result, Candidate(x[start + box_offset(k, params.kept_rank, params.rank)], k));
+    result = combine(result, Candidate(x[start + box_offset(k, params.kept_rank, params.rank)], k));
   }
   return result;
 }
 
-fn better(a: Candidate, b: Candidate) -> Candidate {
+fn combine(a: Candidate, b: Candidate) -> Candidate {
   var wins = b.value > a.value;
   if (op == op_argmin) {
     wins = b.value < a.value;
@@ -72,4 +49,8 @@ fn better(a: Candidate, b: Candidate) -> Candidate {
     return b;
   }
   return a;
+}
+
+fn finish(part: Candidate) -> u32 {
+  return part.index;
 }

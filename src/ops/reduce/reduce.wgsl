@@ -3,7 +3,7 @@
 // The first kept_rank dims of the box span y and the others the reduced elements, each as (size, x stride). With lanes = 1
 // an invocation makes an element of y alone, without barriers; with lanes = 64 a workgroup shares it and a tree joins the
 // parts.
-// use: grid, box_part
+// use: grid, reduction
 // limits: workgroup_bytes = 256
 // variant: op = sum | mean | amax | amin | prod
 // variant: Elem = f32 | i32
@@ -22,31 +22,8 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-var<workgroup> parts: array<Elem, 64>;
-
-@compute @workgroup_size(64)
-fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
-        @builtin(local_invocation_index) lane: u32) {
-  let group = grid_index(workgroup, workgroups);
-  if (lanes == 1) {
-    let i = group * 64u + lane;
-    if (i < params.count) {
-      y[i] = finish(reduced(i, 0u, 1u));
-    }
-  } else {
-    parts[lane] = reduced(min(group, params.count - 1u), lane, 64u);
-    workgroupBarrier();
-    for (var half = 32u; half > 0u; half /= 2u) {
-      if (lane < half) {
-        parts[lane] = combine(parts[lane], parts[lane + half]);
-      }
-      workgroupBarrier();
-    }
-    if (lane == 0u && group < params.count) {
-      y[group] = finish(parts[0]);
-    }
-  }
-}
+alias Part = Elem;
+alias Result = Elem;
 
 // Elements first, first + step, ... of those that make y[i], as one.
 fn reduced(i: u32, first: u32, step: u32) -> Elem {

@@ -6,7 +6,7 @@
 namespace sconce::ops {
 
 Result<RotaryCall> read_rotary_call(const Call& call, size_t tables, bool halves) {
-  RotaryCall rotary;
+  RotaryCall rotary{.halves = halves};
   SCONCE_TRY(rotary.xq, call.tensor(0, Dtype::f32));
   SCONCE_TRY(rotary.xk, call.tensor(1, Dtype::f32));
   SCONCE_TRY(rotary.cos, call.tensor(tables, Dtype::f32));
@@ -49,34 +49,43 @@ Result<void> check_table_rows(const RotaryCall& rotary, int64_t first_row) {
   return {};
 }
 
-namespace {
-
-Result<void> plan_rotation(const RotaryCall& rotary, const LiveInteger& position, bool halves, NodePlan& plan) {
-  const Shape& table = rotary.cos.shape;
-  SCONCE_DO(check_table_rows(rotary, position.value));
-  plan.holds_while(position, 0, table[0] - static_cast<int64_t>(rotary.steps));
-  SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
-  SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
+Result<void> dispatch_rotation(const RotaryCall& rotary, const LiveInteger& first_row, const RotaryTargets& to,
+                               NodePlan& plan) {
   const uint64_t q_pairs = rotary.xq.numel() / 2, k_pairs = rotary.xk.numel() / 2;
   const size_t heads_dim = rotary.xq.rank() - 2;
-  return plan.dispatch(kernels::rotate_heads{.xq = rotary.xq,
-                                             .xk = rotary.xk,
+  return plan.dispatch(kernels::rotate_heads{.q = rotary.xq,
+                                             .k = rotary.xk,
+                                             .v = to.v,
                                              .cos_table = rotary.cos,
                                              .sin_table = rotary.sin,
-                                             .q = q,
-                                             .k = k,
+                                             .q_out = to.q,
+                                             .k_out = to.k,
+                                             .v_out = to.v_out,
                                              .q_pairs = static_cast<uint32_t>(q_pairs),
                                              .k_pairs = static_cast<uint32_t>(k_pairs),
                                              .q_heads = static_cast<uint32_t>(rotary.xq.shape[heads_dim]),
                                              .k_heads = static_cast<uint32_t>(rotary.xk.shape[heads_dim]),
                                              .head_size = static_cast<uint32_t>(rotary.head_size),
                                              .rotary = static_cast<uint32_t>(rotary.rotary_size),
-                                             .angles = static_cast<uint32_t>(table[1]),
+                                             .angles = static_cast<uint32_t>(rotary.cos.shape[1]),
                                              .steps = static_cast<uint32_t>(rotary.steps),
-                                             .first_position = position.addend,
-                                             .position_entry = position.entry,
-                                             .halves = halves},
+                                             .first_position = first_row.addend,
+                                             .position_entry = first_row.entry,
+                                             .out_position = to.out_row.addend,
+                                             .out_entry = to.out_row.entry,
+                                             .halves = rotary.halves,
+                                             .append = to.v.kind != Operand::Kind::absent},
                        div_ceil(q_pairs + k_pairs, 64));
+}
+
+namespace {
+
+Result<void> plan_rotation(const RotaryCall& rotary, const LiveInteger& position, NodePlan& plan) {
+  SCONCE_DO(check_table_rows(rotary, position.value));
+  plan.holds_while(position, 0, rotary.cos.shape[0] - static_cast<int64_t>(rotary.steps));
+  SCONCE_TRY(Operand q, plan.output(0, rotary.xq.shape));
+  SCONCE_TRY(Operand k, plan.output(1, rotary.xk.shape));
+  return dispatch_rotation(rotary, position, {.q = q, .k = k}, plan);
 }
 
 }  // namespace
@@ -85,7 +94,7 @@ Result<void> plan_rotation(const RotaryCall& rotary, const LiveInteger& position
 // Pairs are neighbours (2i, 2i + 1); row s of the tables holds the angles of token s.
 Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
   SCONCE_TRY(RotaryCall rotary, read_rotary_call(call, 2, /*halves=*/false));
-  return plan_rotation(rotary, LiveInteger{}, /*halves=*/false, plan);
+  return plan_rotation(rotary, LiveInteger{}, plan);
 }
 
 // et_vk.apply_rotary_emb_hf(xq [..., S, Hq, D], xk [..., S, Hk, D], cos [P, R], sin, start_pos) -> [q, k]
@@ -94,7 +103,7 @@ Result<void> plan_apply_rotary_emb(const Call& call, NodePlan& plan) {
 Result<void> plan_apply_rotary_emb_hf(const Call& call, NodePlan& plan) {
   SCONCE_TRY(RotaryCall rotary, read_rotary_call(call, 2, /*halves=*/true));
   SCONCE_TRY(LiveInteger position, call.live_integer(4));
-  return plan_rotation(rotary, position, /*halves=*/true, plan);
+  return plan_rotation(rotary, position, plan);
 }
 
 // et_vk.apply_rotary_emb_interleaved(x [B, N, C], freqs, N rows of C/2 pairs (cos, sin)) -> y, shaped like x

@@ -1,4 +1,4 @@
-// The operands of a rotary embedding, read and checked, for every operator that contains one.
+// A rotary embedding, for every operator that contains one: its operands, read and checked, and its dispatch.
 #pragma once
 
 #include "ops/contract.h"
@@ -11,6 +11,15 @@ struct RotaryCall {
   uint64_t steps = 0;  // tokens of each sequence in the batch
   uint64_t head_size = 0;
   uint64_t rotary_size = 0;  // elements of a head that turn, from its first on
+  bool halves = false;       // pairs are (i, i + rotary_size / 2), not neighbours
+};
+
+// Where the results go: turned queries to q; turned keys to the rows of k from out_row on, and so the values v, unless
+// they are absent, to v_out.
+struct RotaryTargets {
+  Operand q, k;
+  Operand v, v_out;
+  LiveInteger out_row;
 };
 
 // Arguments 0 and 1 are queries and keys, `tables` and the next the tables. With `halves` pairs are (i, i + R/2) and
@@ -18,5 +27,8 @@ struct RotaryCall {
 Result<RotaryCall> read_rotary_call(const Call& call, size_t tables, bool halves);
 // Whether the tables have a row for each token when the first token's is `first_row`.
 Result<void> check_table_rows(const RotaryCall& rotary, int64_t first_row);
+// Token 0 turns by row `first_row` of the tables.
+Result<void> dispatch_rotation(const RotaryCall& rotary, const LiveInteger& first_row, const RotaryTargets& to,
+                               NodePlan& plan);
 
 }  // namespace sconce::ops

@@ -15,8 +15,6 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-var<workgroup> parts: array<vec2<u32>, 64>;
-
 @compute @workgroup_size(64)
 fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) workgroups: vec3<u32>,
         @builtin(local_invocation_index) lane: u32) {
@@ -32,15 +30,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       mine = better_logit(mine, vec2<u32>(logit_rank(logits[params.first + id]), id));
     }
   }
-  parts[lane] = mine;
-  workgroupBarrier();
-  for (var half = 32u; half > 0u; half /= 2u) {
-    if (lane < half) {
-      parts[lane] = better_logit(parts[lane], parts[lane + half]);
-    }
-    workgroupBarrier();
-  }
+  let best_logit = best_of_workgroup(mine, lane);
   if (lane == 0u && chunk * kLogitChunk < params.count) {
-    best[chunk] = parts[0];
+    best[chunk] = best_logit;
   }
 }

@@ -14,24 +14,15 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-var<workgroup> parts: array<vec2<u32>, 64>;
-
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) lane: u32) {
   var mine = vec2<u32>(0u, 0xffffffffu);
   for (var chunk = lane; chunk < params.chunks; chunk += 64u) {
     mine = better_logit(mine, best[chunk]);
   }
-  parts[lane] = mine;
-  workgroupBarrier();
-  for (var half = 32u; half > 0u; half /= 2u) {
-    if (lane < half) {
-      parts[lane] = better_logit(parts[lane], parts[lane + half]);
-    }
-    workgroupBarrier();
-  }
+  let best_logit = best_of_workgroup(mine, lane);
   if (lane == 0u && params.chunks > 0u) {
-    let id = select(i32(parts[0].y), -1, parts[0].x == 0u);
+    let id = select(i32(best_logit.y), -1, best_logit.x == 0u);
     ring[params.slot] = id;
     tokens[0] = max(id, 0);
   }

@@ -21,7 +21,6 @@ struct Params {
 }
 @group(1) @binding(0) var<uniform> params: Params;
 
-var<workgroup> parts: array<vec2<u32>, 64>;
 var<workgroup> chunk_sums: array<vec2<u32>, 64>;
 var<workgroup> bins: array<atomic<u32>, 96>;
 
@@ -33,15 +32,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   for (var c = lane; c < params.chunks; c += 64u) {
     mine = better_logit(mine, best[c]);
   }
-  parts[lane] = mine;
-  workgroupBarrier();
-  for (var half = 32u; half > 0u; half /= 2u) {
-    if (lane < half) {
-      parts[lane] = better_logit(parts[lane], parts[lane + half]);
-    }
-    workgroupBarrier();
-  }
-  let top = parts[0];
+  let top = best_of_workgroup(mine, lane);
 
   var sum = vec2<u32>(0u);
   for (var k = lane; k < kLogitChunk; k += 64u) {

@@ -16,3 +16,18 @@ fn logit_rank(bits: u32) -> u32 {
 fn better_logit(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
   return select(a, b, b.x > a.x || (b.x == a.x && b.y < a.y));
 }
+
+var<workgroup> parts: array<vec2<u32>, 64>;
+
+// The best of the (rank, id) of a workgroup's 64 invocations.
+fn best_of_workgroup(mine: vec2<u32>, lane: u32) -> vec2<u32> {
+  parts[lane] = mine;
+  workgroupBarrier();
+  for (var half = 32u; half > 0u; half /= 2u) {
+    if (lane < half) {
+      parts[lane] = better_logit(parts[lane], parts[lane + half]);
+    }
+    workgroupBarrier();
+  }
+  return parts[0];
+}
