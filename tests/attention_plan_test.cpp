@@ -1,4 +1,6 @@
 // Attention, KV caches and rotary embeddings as plans: routes, scratch, live shapes, and errors with their numbers.
+#include <map>
+
 #include "plan_case.h"
 
 namespace sconce::ops {
@@ -28,23 +30,18 @@ TEST(Attention, AppendsThenAttends) {
   c.capabilities.subgroup_min_size = 8;
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 5, 9, 64}));
-  EXPECT_EQ(c.kernels(), "append_kv attention_lanes<rows=8, width=8, wide=true>");
+  EXPECT_EQ(c.kernels(), "append_kv attention_lanes<rows=8, width=8, wide=true, masked=false>");
   EXPECT_EQ(c.workgroups(), (std::vector<uint64_t>{15, 6}));
 }
 
 TEST(Attention, TakesAnyHeadSize) {
-  struct Row {
-    int64_t head_size;
-    const char* kernel;
-  };
-  for (const Row& row :
-       {Row{6, "attention<d_tiles=1>"}, Row{64, "attention<d_tiles=1>"}, Row{80, "attention<d_tiles=2>"},
-        Row{132, "attention<d_tiles=4>"}, Row{256, "attention<d_tiles=4>"}, Row{300, "attention<d_tiles=4>"}}) {
-    PlanCase c = attention(40, 0, 64, row.head_size);
+  for (const auto& [head_size, d_tiles] :
+       std::map<int64_t, int>{{6, 1}, {64, 1}, {80, 2}, {132, 4}, {256, 4}, {300, 4}}) {
+    PlanCase c = attention(40, 0, 64, head_size);
     ASSERT_TRUE(c.run()) << c.error();
-    EXPECT_EQ(c.kernels(), fmt::format("append_kv {}", row.kernel)) << row.head_size;
+    EXPECT_EQ(c.kernels(), fmt::format("append_kv attention<d_tiles={}, masked=false>", d_tiles)) << head_size;
     // Rows in tiles of 4, and heads above 256 elements in tiles of 256.
-    EXPECT_EQ(c.workgroups()[1], 40u * 3 / 4 * 3 * (row.head_size > 256 ? 2 : 1));
+    EXPECT_EQ(c.workgroups()[1], 40u * 3 / 4 * 3 * (head_size > 256 ? 2 : 1));
   }
 }
 
@@ -73,7 +70,7 @@ TEST(Attention, TakesManyRowsToTheMatrixUnitWhereF16ProductsAreAllowed) {
   EXPECT_EQ(c.workgroups()[1], 3u * 2);  // 120 rows of each key head in tiles of 64
   c.capabilities.f16_products = false;
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "append_kv attention<d_tiles=1>");
+  EXPECT_EQ(c.kernels(), "append_kv attention<d_tiles=1, masked=false>");
 }
 
 TEST(Attention, NeedsNoScratchThatGrowsWithTheContext) {

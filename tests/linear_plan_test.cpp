@@ -38,8 +38,8 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
            Row{9, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 2},
            Row{128, kGpu, true, 32, "q4_linear_tile<whole_blocks=true>", 4},
            Row{1, kCpu, true, 8, "q4_linear_lanes<tokens=1, width=8, whole_blocks=true, form=plain>", 3},
-           Row{2, kCpu, true, 4, "q4_linear_lanes<tokens=1, width=4, whole_blocks=true, form=plain>", 6},
-           Row{3, kCpu, true, 8, "q4_linear_lanes<tokens=4, width=8, whole_blocks=true, form=plain>", 3},
+           Row{2, kCpu, true, 4, "q4_linear_lanes<tokens=8, width=4, whole_blocks=true, form=plain>", 3},
+           Row{3, kCpu, true, 8, "q4_linear_lanes<tokens=8, width=8, whole_blocks=true, form=plain>", 3},
            Row{128, kCpu, true, 8, "q4_linear_lanes<tokens=8, width=8, whole_blocks=true, form=plain>", 48},
            Row{1, kCpu, false, 4, "q4_linear_gemv<whole_blocks=true, form=plain>", 5},
        }) {
@@ -143,7 +143,8 @@ TEST(FusedQ4Linear, IsOneDispatchForFewRows) {
            Row{{.rows = {64, 32, 32}, .norm = true}, "q4_linear_gemv<whole_blocks=true, form=norm>", 8},
            Row{{.rows = {40, 40}, .activation = "swiglu"}, "q4_linear_gemv<whole_blocks=true, form=swiglu>", 5},
            Row{{.rows = {40, 40}, .norm = true, .activation = "swiglu"},
-               "q4_linear_gemv<whole_blocks=true, form=norm_swiglu>", 5},
+               "q4_linear_gemv<whole_blocks=true, form=norm_swiglu>",
+               5},
            Row{{.rows = {64}, .residual = Shape{1, 64}}, "q4_linear_gemv<whole_blocks=true, form=plain>", 4},
        }) {
     PlanCase c = fused_linear(1, row.fused);

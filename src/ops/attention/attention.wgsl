@@ -13,6 +13,7 @@
 // all of these the greatest score and the sum of the weights: attention_merge.wgsl puts them together.
 // use: grid, live, attention_operands
 // variant: d_tiles = 1 | 2 | 4
+// variant: masked = false | true
 // limits: workgroup_bytes = 5120
 
 alias Element = f32;
@@ -129,7 +130,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       }
       score += dot_rows(key_start, first, min(params.head_size - first, q_part));
     }
-    if (params.has_mask != 0u && key < live_keys()) {
+    if (masked && key < live_keys()) {
       score += vec4<f32>(mask_at(i, kv_head, key), mask_at(i + 1u, kv_head, key), mask_at(i + 2u, kv_head, key),
                          mask_at(i + 3u, kv_head, key));
     }

@@ -76,7 +76,7 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.k = a.k;
   kernel.v = a.v;
   kernel.mask = a.mask;
-  kernel.has_mask = a.mask.kind != Operand::Kind::absent;
+  if constexpr (requires { kernel.masked; }) kernel.masked = a.mask.kind != Operand::Kind::absent;
   kernel.output = output;
   kernel.tokens = static_cast<uint32_t>(a.tokens);
   kernel.causal = a.causal;

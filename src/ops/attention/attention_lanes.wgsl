@@ -8,6 +8,7 @@
 // variant: rows = 4 | 8
 // variant: width = 4 | 8
 // variant: wide = false | true
+// variant: masked = false | true
 // limits: invocations = 8
 
 alias Element = f32;
@@ -57,30 +58,67 @@ fn mask_four(i: u32, kv_head: u32, keys: vec4<u32>) -> vec4<f32> {
   return vec4<f32>(mask[at.x], mask[at.y], mask[at.z], mask[at.w]);
 }
 
-fn store(i: u32, kv_head: u32, split: u32, d: u32, sum: f32, greatest: f32, weight: f32) {
-  let token = i / params.group;
-  if (token >= params.tokens || d >= params.head_size) {
-    return;
+// Stores those of four elements that are inside the head.
+fn store_four(start: u32, elements: vec4<u32>, values: vec4<f32>) {
+  if (elements.x < params.head_size) {
+    output[start + elements.x] = values.x;
   }
-  if (params.splits == 1u) {
-    output[q_start(i, kv_head) + d] = select(sum / weight, 0.0, live_keys() == 0u);
-    return;
+  if (elements.y < params.head_size) {
+    output[start + elements.y] = values.y;
   }
-  let heads = params.kv_heads * params.group;
-  let at = (split * params.tokens + token) * heads + kv_head * params.group + i % params.group;
-  output[at * params.head_size + d] = sum;
-  if (d == 0u) {
-    let totals = params.splits * params.tokens * heads * params.head_size + at * 2u;
-    output[totals] = greatest;
-    output[totals + 1u] = weight;
+  if (elements.z < params.head_size) {
+    output[start + elements.z] = values.z;
+  }
+  if (elements.w < params.head_size) {
+    output[start + elements.w] = values.w;
   }
 }
 
-fn store_four(i: u32, kv_head: u32, split: u32, d: vec4<u32>, sums: vec4<f32>, greatest: f32, weight: f32) {
-  store(i, kv_head, split, d.x, sums.x, greatest, weight);
-  store(i, kv_head, split, d.y, sums.y, greatest, weight);
-  store(i, kv_head, split, d.z, sums.z, greatest, weight);
-  store(i, kv_head, split, d.w, sums.w, greatest, weight);
+fn store_row(i: u32, kv_head: u32, split: u32, elements: vec4<u32>, sums: vec4<f32>, wide_sums: vec4<f32>,
+             greatest: f32, weight: f32) {
+  let token = i / params.group;
+  if (token >= params.tokens) {
+    return;
+  }
+  var start = q_start(i, kv_head);
+  var divisor = select(weight, 1.0, live_keys() == 0u);
+  if (params.splits > 1u) {
+    let heads = params.kv_heads * params.group;
+    let at = (split * params.tokens + token) * heads + kv_head * params.group + i % params.group;
+    start = at * params.head_size;
+    divisor = 1.0;
+    if (elements.x == 0u) {
+      let totals = params.splits * params.tokens * heads * params.head_size + at * 2u;
+      output[totals] = greatest;
+      output[totals + 1u] = weight;
+    }
+  }
+  store_four(start, elements, sums / divisor);
+  if (wide) {
+    store_four(start, elements + 4u * width, wide_sums / divisor);
+  }
+}
+
+// Adds the values of `width` keys from `key` on, times the first of each row's weights.
+fn add_values(sums: ptr<function, array<vec4<f32>, rows>>, wide_sums: ptr<function, array<vec4<f32>, rows>>,
+              weights: ptr<function, array<vec4<f32>, rows>>, key: u32, kv_head: u32, elements: vec4<u32>) {
+  for (var part = 0u; part < width; part += 4u) {
+    let narrow = v_columns(key + part, kv_head, elements);
+    var more = mat4x4<f32>();
+    if (wide) {
+      more = v_columns(key + part, kv_head, elements + 4u * width);
+    }
+    for (var t = 0u; t < rows; t++) {
+      var four = broadcast_first((*weights)[t].x);
+      if (width == 8u && part == 4u) {
+        four = broadcast_second((*weights)[t].x);
+      }
+      (*sums)[t] += four * narrow;
+      if (wide) {
+        (*wide_sums)[t] += four * more;
+      }
+    }
+  }
 }
 
 @compute @workgroup_size(width)
@@ -136,7 +174,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     // The scores become weights. What was summed so far counts less when a greater score is found.
     for (var t = 0u; t < rows; t++) {
       var score = scores[t] * params.scale;
-      if (params.has_mask != 0u) {
+      if (masked) {
         score += mask_four(row + t, kv_head, keys);
       }
       let seen = keys < vec4<u32>(visible(row + t));
@@ -150,32 +188,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       sums[t] *= fade;
       wide_sums[t] *= fade;
     }
+    // Weights turn, so that the first is the current one: an index would make the compiler unroll this loop, which then
+    // takes it seconds.
     for (var c = 0u; c < 4u; c++) {
       let key = start + c * width;
-      for (var part = 0u; part < width; part += 4u) {
-        let narrow = v_columns(key + part, kv_head, elements);
-        var more = mat4x4<f32>();
-        if (wide) {
-          more = v_columns(key + part, kv_head, elements + 4u * width);
-        }
-        for (var t = 0u; t < rows; t++) {
-          var weights = broadcast_first(scores[t][c]);
-          if (width == 8u && part == 4u) {
-            weights = broadcast_second(scores[t][c]);
-          }
-          sums[t] += weights * narrow;
-          if (wide) {
-            wide_sums[t] += weights * more;
-          }
-        }
+      add_values(&sums, &wide_sums, &scores, key, kv_head, elements);
+      for (var t = 0u; t < rows; t++) {
+        scores[t] = scores[t].yzwx;
       }
     }
   }
   for (var t = 0u; t < rows; t++) {
-    let total = subgroupAdd(weight[t]);
-    store_four(row + t, kv_head, split, elements, sums[t], greatest[t], total);
-    if (wide) {
-      store_four(row + t, kv_head, split, elements + 4u * width, wide_sums[t], greatest[t], total);
-    }
+    store_row(row + t, kv_head, split, elements, sums[t], wide_sums[t], greatest[t], subgroupAdd(weight[t]));
   }
 }

@@ -20,7 +20,6 @@ struct Params {
   kv_token: u32,
   kv_head: u32,
   scale: f32,
-  has_mask: u32,
   splits: u32,
   split_keys: u32,  // keys of a split, whole tiles
 }

@@ -33,7 +33,7 @@ Route subgroup_route(const Q4Product& product) {
 Route choose_route(const Q4Product& product, const record::Capabilities& device) {
   const uint64_t m = product.m;
   if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4)
-    return {Route::Kind::lanes, m < 3 ? 1u : m <= 4 ? 4u : 8u, 32, true};
+    return {Route::Kind::lanes, m == 1 ? 1u : 8u, 32, true};
   // The weights of a few rows of x stay in the GPU's cache; a tile would be mostly empty.
   if (m <= 8 && fits_subgroups(product, device)) return subgroup_route(product);
   if (m <= 8) return {Route::Kind::gemv, 1, 16, true};

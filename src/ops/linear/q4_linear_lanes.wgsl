@@ -10,7 +10,7 @@
 // different elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup
 // size. Workgroups of the same rows follow each other, so that their weights stay in the cache.
 // use: grid, broadcast, q4, q4_scales, q4_operands
-// variant: tokens = 1 | 4 | 8
+// variant: tokens = 1 | 8
 // variant: width = 4 | 8
 // variant: whole_blocks = false | true
 // variant: form = plain | norm | swiglu | norm_swiglu
