@@ -111,6 +111,20 @@ TEST(Generation, RunsStepsAheadOfTheHost) {
   EXPECT_EQ(generation.next()->position, 3u);
 }
 
+TEST(Generation, KeepsTheGpuBusyAndASoftwareAdapterFree) {
+  EXPECT_GT(pace_of(AdapterClass::discrete).steps_ahead, 1u);
+  EXPECT_GT(pace_of(AdapterClass::integrated).steps_ahead, 1u);
+  EXPECT_EQ(pace_of(AdapterClass::software).steps_ahead, 1u);
+  // The ring holds what is not read yet.
+  EXPECT_LT(pace_of(AdapterClass::discrete).steps_ahead, kRingTokens);
+  // Where a prompt takes long, it runs in pieces between which it can be cancelled.
+  EXPECT_EQ(pace_of(AdapterClass::discrete).chunk_seconds, 0);
+  for (AdapterClass slow : {AdapterClass::integrated, AdapterClass::software}) {
+    EXPECT_GT(pace_of(slow).chunk_seconds, 0);
+    EXPECT_LE(pace_of(slow).first_chunk, 128u);
+  }
+}
+
 TEST(Generation, StaysWithinTheLimitsWhenAhead) {
   Generation generation(8, 4, {.steps_ahead = 4});
   ASSERT_TRUE(generation.begin(std::vector<int32_t>{1, 2}, {}));

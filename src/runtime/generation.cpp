@@ -21,6 +21,29 @@ const char* name_of(StopReason reason) {
 }
 
 namespace runtime {
+namespace {
+
+// Enough that the GPU has work while the host reads a token and plans: the host's part of a step is shorter than the
+// GPU's.
+constexpr size_t kStepsAhead = 3;
+// A person who cancels waits for one chunk of the prompt.
+constexpr double kChunkSeconds = 0.4;
+
+}  // namespace
+
+Pace pace_of(AdapterClass adapter) {
+  switch (adapter) {
+    case AdapterClass::software:
+      // It computes a step a hundred times longer than the host plans it: steps ahead would only delay what comes after
+      // a cancelled answer.
+      return {.steps_ahead = 1, .first_chunk = 16, .chunk_seconds = kChunkSeconds};
+    case AdapterClass::integrated:
+      return {.steps_ahead = kStepsAhead, .first_chunk = 128, .chunk_seconds = kChunkSeconds};
+    case AdapterClass::discrete:
+      break;
+  }
+  return {.steps_ahead = kStepsAhead};
+}
 
 Result<void> Generation::begin(std::span<const int32_t> tokens, const GenerationOptions& options) {
   SCONCE_CHECK(!tokens.empty(), "The prompt has no tokens; give at least one.");

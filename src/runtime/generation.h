@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "runtime/sampling.h"
+#include "sconce/adapter.h"
 
 namespace sconce::runtime {
 
@@ -33,6 +34,8 @@ struct Pace {
   // A prompt's feeds should take about this long, so that cancelling works between them; 0: as large as the bound.
   double chunk_seconds = 0;
 };
+// What suits a kind of adapter, in every driver.
+Pace pace_of(AdapterClass adapter);
 
 class Generation {
  public:

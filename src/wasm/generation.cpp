@@ -1,4 +1,5 @@
-// Answers, as src/webgpu/generator.cpp pumps them natively: each feed is a run of a session that also chooses the token.
+// Answers, as src/webgpu/generator.cpp pumps them natively: each feed is a run of a session that also chooses the token,
+// and the next feeds may start before its token is read.
 #include "runtime/generation.h"
 
 #include "runtime/generation_method.h"
@@ -11,8 +12,6 @@ using runtime::Generation;
 
 // What generation_accept gives beside tokens.
 constexpr uint32_t kNoToken = kFailed - 1;
-// As natively: what comes after a cancelled answer waits for one chunk of the prompt.
-constexpr double kChunkSeconds = 0.4;
 
 struct Answering {
   Generation generation;
@@ -56,14 +55,16 @@ SCONCE_EXPORT(generation_session) RunningSession* generation_session(const Loade
   return running;
 }
 
-// `capacity`: rows of the KV cache; 0 when the program does not say.
+// `capacity`: rows of the KV cache; 0 when the program does not say. `steps_ahead`: feeds under way at once; 0: what suits
+// the adapter.
 SCONCE_EXPORT(generation_create)
-Answering* generation_create(const RunningSession* running, uint32_t capacity, bool is_software) {
+Answering* generation_create(const RunningSession* running, uint32_t capacity, AdapterClass adapter,
+                             uint32_t steps_ahead) {
   const graph::Graph& graph = running->method->graph;
   const auto bound = static_cast<size_t>(graph.tensor(graph.inputs[0])->bound[1]);
   const auto* position = graph.tensor(graph.inputs[1]);
-  const size_t first_chunk = is_software ? 16 : 128;
-  const runtime::Pace pace{.steps_ahead = 1, .first_chunk = first_chunk, .chunk_seconds = kChunkSeconds};
+  runtime::Pace pace = runtime::pace_of(adapter);
+  if (steps_ahead > 0) pace.steps_ahead = steps_ahead;
   return new Answering{Generation(bound, capacity > 0 ? capacity : bound, pace), position ? position->bound : Shape{}};
 }
 SCONCE_EXPORT(generation_delete) void generation_delete(Answering* answering) {
@@ -80,7 +81,8 @@ uint32_t generation_begin(Answering* answering, const int32_t* tokens, uint32_t 
   wanted.end_tokens.assign(ends.begin(), ends.end());
   return status(answering->generation.begin({tokens, count}, wanted));
 }
-// Starts the run of the next feed, as session_start does: 1; or 0 when the answer is complete.
+// Starts the run of the next feed, as session_start does: 1; or 0 when as many are under way as should be, or when the
+// answer is complete.
 SCONCE_EXPORT(generation_start) uint32_t generation_start(Answering* answering, RunningSession* running) {
   auto feed = answering->generation.next();
   if (!feed) return 0;
@@ -93,12 +95,16 @@ SCONCE_EXPORT(generation_start) uint32_t generation_start(Answering* answering, 
 SCONCE_EXPORT(generation_withdraw) void generation_withdraw(Answering* answering) {
   answering->generation.withdraw();
 }
-// Takes the result of the run: the new token, kNoToken, or kFailed.
+// Takes the result of the oldest run, the ring as it was after it: the new token, kNoToken, or kFailed.
 SCONCE_EXPORT(generation_accept)
-uint32_t generation_accept(Answering* answering, const RunningSession* running, double seconds) {
-  auto token = answering->generation.accept(running->outputs.back().as<int32_t>(), seconds);
+uint32_t generation_accept(Answering* answering, const int32_t* ring, double seconds) {
+  auto token = answering->generation.accept({ring, runtime::kRingTokens}, seconds);
   if (!token) return give_error(token.error());
   return *token ? static_cast<uint32_t>(**token) : kNoToken;
+}
+// Feeds whose results are still to be taken: none when the answer is complete, whatever was started beyond its end.
+SCONCE_EXPORT(generation_under_way) uint32_t generation_under_way(const Answering* answering) {
+  return static_cast<uint32_t>(answering->generation.under_way());
 }
 // Ends an answer that is not complete.
 SCONCE_EXPORT(generation_cancel) void generation_cancel(Answering* answering) {

@@ -89,8 +89,9 @@ SCONCE_EXPORT(session_commit) const StepView* session_commit(RunningSession* run
 SCONCE_EXPORT(session_fail) void session_fail(RunningSession* running, const char* message, bool lost) {
   running->session.fail({lost ? ErrorCode::device_lost : ErrorCode::internal, message, {}});
 }
-SCONCE_EXPORT(session_cancel) void session_cancel(RunningSession* running) {
-  running->session.cancel();
+// Whether the phase is the run's last: then the next run may start before this one is finished.
+SCONCE_EXPORT(session_in_last_phase) bool session_in_last_phase(const RunningSession* running) {
+  return running->session.in_last_phase();
 }
 
 // Takes the read-backs of the phase: 1 when the outputs are there, 0 when another phase is to be committed.

@@ -11,12 +11,6 @@
 namespace sconce {
 namespace {
 
-// Enough that the GPU has work while the host reads a token and plans: the host's part of a step is shorter than the
-// GPU's.
-constexpr size_t kStepsAhead = 3;
-// A person who presses Ctrl-C waits for one chunk of the prompt.
-constexpr double kChunkSeconds = 0.4;
-
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -45,19 +39,6 @@ size_t find_capacity(const Model& model, size_t prefill_bound) {
   if (found != model.metadata().end() && !found->second.empty() && found->second[0] > 0)
     return static_cast<size_t>(found->second[0]);
   return prefill_bound;
-}
-
-// A software adapter computes a step a hundred times longer than the host plans it: steps ahead would only delay what
-// comes after a cancelled answer.
-runtime::Pace choose_pace(AdapterClass adapter) {
-  switch (adapter) {
-    case AdapterClass::software:
-      return {.steps_ahead = 1, .first_chunk = 16, .chunk_seconds = kChunkSeconds};
-    case AdapterClass::integrated:
-      return {.steps_ahead = kStepsAhead, .first_chunk = 128, .chunk_seconds = kChunkSeconds};
-    default:
-      return {.steps_ahead = kStepsAhead};
-  }
 }
 
 }  // namespace
@@ -157,7 +138,7 @@ Result<Generator> Generator::create(const Model& model, std::string_view name, c
   const size_t capacity = find_capacity(model, static_cast<size_t>(method.inputs[0].bound[1]));
   SCONCE_TRY(auto with_choice, runtime::add_sampling(*model.impl().model, *prepared));
   SCONCE_TRY(auto session, Session::Impl::create(model.impl_, std::move(with_choice), options.session));
-  runtime::Pace pace = choose_pace(session->model->gpu->adapter().adapter_class);
+  runtime::Pace pace = runtime::pace_of(session->model->gpu->adapter().adapter_class);
   if (options.steps_ahead > 0) pace.steps_ahead = options.steps_ahead;
   return Generator(std::make_unique<Impl>(Session(std::move(session)), method, capacity, pace));
 }

@@ -7,9 +7,10 @@ import { Tokenizer } from '@huggingface/tokenizers';
 import { SconceError } from './error.js';
 import { AnswerOptionsAt } from './layout.js';
 import type { Model, Session } from './model.js';
+import type { PendingRead } from './replayer.js';
+import { TextStream } from './text.js';
 
 const NO_TOKEN = 0xfffffffe;
-const INCOMPLETE = '\ufffd'; // stands for a character of which more bytes may come
 
 export type StopReason = 'none' | 'stop' | 'max_new_tokens' | 'length' | 'cancelled';
 export interface Message {
@@ -34,6 +35,10 @@ export interface AnswerTimes {
   stopReason: StopReason;
 }
 
+export interface ChatSetup {
+  stepsAhead?: number; // runs that are submitted before the oldest one's token is read; default: what suits the adapter
+}
+
 /** The files of a model directory beside model.pte, as Hugging Face names them. */
 export interface ChatFiles {
   tokenizer: object; // tokenizer.json
@@ -53,11 +58,12 @@ export class Chat {
   private readonly endTokens: number[];
   private readonly defaults: ChatOptions;
   private answering = false;
+  private runs: { reads: PendingRead; start: number }[] = []; // under way, oldest first
 
-  static async create(model: Model, files: ChatFiles): Promise<Chat> {
+  static async create(model: Model, files: ChatFiles, { stepsAhead = 0 }: ChatSetup = {}): Promise<Chat> {
     const session = await model.session('forward', 'generation_session');
     const capacity = model.metadata.get_max_context_len?.[0] ?? 0;
-    const handle = model.core.handle('generation_create', session.handle, capacity, Number(model.gpu.isSoftware));
+    const handle = model.core.handle('generation_create', session.handle, capacity, model.gpu.adapterClass, stepsAhead);
     return new Chat(session, handle, files);
   }
 
@@ -77,6 +83,7 @@ export class Chat {
 
   /** The answer to `text`, piece by piece; the conversation keeps both. An error before the first piece leaves it as it was. */
   async *send(text: string, options: ChatOptions = {}): AsyncGenerator<string, void, void> {
+    if (this.session.isDisposed) throw new SconceError('cancelled', 'The chat is disposed; make another of a loaded model.');
     if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before sending more.');
     this.answering = true;
     const question = { role: 'user', content: text };
@@ -88,6 +95,7 @@ export class Chat {
       }
     } finally {
       this.answering = false;
+      if (this.session.isDisposed) this.free();
       if (answer !== '') this.messages.push(question, { role: 'assistant', content: answer });
     }
   }
@@ -97,27 +105,27 @@ export class Chat {
     const began = performance.now();
     const prompt = this.encode(messages);
     this.begin(prompt, options);
-    const ids: number[] = [];
-    let shown = '', firstAt = began;
+    const text = new TextStream((ids) => this.tokenizer.decode(ids, { skip_special_tokens: true }));
+    let tokens = 0, firstAt = began;
     try {
       for (;;) {
         if (options.signal?.aborted) core.call('generation_cancel', this.handle);
+        await this.submitAhead();
+        if (core.call('generation_under_way', this.handle) === 0) break;
         const token = await this.next();
-        if (token === undefined) break;
         if (token === NO_TOKEN) continue;
-        if (ids.push(token) === 1) firstAt = performance.now();
-        this.measure(prompt.length, ids.length, began, firstAt);
-        const whole = this.tokenizer.decode(ids, { skip_special_tokens: true });
-        if (whole.endsWith(INCOMPLETE) || !whole.startsWith(shown)) continue;
-        yield whole.slice(shown.length);
-        shown = whole;
+        if (++tokens === 1) firstAt = performance.now();
+        this.measure(prompt.length, tokens, began, firstAt);
+        const piece = text.push(token);
+        if (piece !== '') yield piece;
       }
-      const whole = this.tokenizer.decode(ids, { skip_special_tokens: true });
-      if (whole.length > shown.length) yield whole.slice(shown.length);
+      const rest = text.end();
+      if (rest !== '') yield rest;
     } finally {
+      for (const { reads } of this.runs.splice(0)) reads.giveUp(); // beyond the end
       if (!this.session.isDisposed) {
         core.call('generation_cancel', this.handle); // nothing, when the answer is complete
-        this.measure(prompt.length, ids.length, began, firstAt);
+        this.measure(prompt.length, tokens, began, firstAt);
       }
     }
   }
@@ -148,19 +156,29 @@ export class Chat {
     });
   }
 
-  /** Runs one feed: the new token, NO_TOKEN, or nothing when the answer is complete. */
-  private async next(): Promise<number | undefined> {
+  /** Keeps as many runs under way as the core wants. */
+  private async submitAhead() {
     const { core } = this.session.model;
-    const start = performance.now();
-    let started = 0;
-    try {
-      await this.session.execute(() => (started = core.checked('generation_start', this.handle, this.session.handle)));
-    } catch (error) {
-      if (started && !this.session.isDisposed) core.call('generation_withdraw', this.handle);
-      throw error;
+    for (;;) {
+      const start = performance.now();
+      let started = 0;
+      try {
+        const reads = await this.session.submitAhead(() => (started = core.checked('generation_start', this.handle, this.session.handle)));
+        if (!reads) return;
+        this.runs.push({ reads, start });
+      } catch (error) {
+        if (started && !this.session.isDisposed) core.call('generation_withdraw', this.handle);
+        throw error;
+      }
     }
-    if (!started) return undefined;
-    return core.checked('generation_accept', this.handle, this.session.handle, (performance.now() - start) / 1000);
+  }
+
+  /** Waits for the oldest run: the new token, or NO_TOKEN. */
+  private next(): Promise<number> {
+    const { core } = this.session.model;
+    const { reads, start } = this.runs.shift()!;
+    return this.session.take(reads, ([ring]) => core.withBytes(ring, (at) =>
+      core.checked('generation_accept', this.handle, at, (performance.now() - start) / 1000)));
   }
 
   private measure(promptTokens: number, newTokens: number, began: number, firstAt: number) {
@@ -184,8 +202,14 @@ export class Chat {
     await this.session.reset();
   }
 
+  /** Frees the conversation's KV cache; an answer that is under way fails with `cancelled`. */
   dispose() {
+    if (this.session.isDisposed) return;
     this.session.dispose();
+    if (!this.answering) this.free(); // else the answer does when it ends
+  }
+  private free() {
+    this.session.model.core.call('generation_delete', this.handle);
   }
 }
 

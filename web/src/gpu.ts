@@ -94,13 +94,18 @@ export class Gpu {
     return info?.isFallbackAdapter || /swiftshader|llvmpipe/i.test(`${info?.architecture} ${info?.description}`);
   }
 
+  /** sconce::AdapterClass. */
+  get adapterClass(): number {
+    return this.isSoftware ? SOFTWARE : INTEGRATED;
+  }
+
   /** Writes DeviceLimits for the core, the same for the same device. */
   writeLimits(core: Core, at: number) {
     const { limits, features } = this.device;
     const info = this.device.adapterInfo;
     const view = core.view;
     const set = (member: number, value: number) => view.setUint32(at + member, value, true);
-    set(DeviceLimitsAt.adapterClass, this.isSoftware ? SOFTWARE : INTEGRATED);
+    set(DeviceLimitsAt.adapterClass, this.adapterClass);
     set(DeviceLimitsAt.f16, Number(features.has('shader-f16')));
     set(DeviceLimitsAt.subgroups, Number(features.has('subgroups')));
     set(DeviceLimitsAt.packedDot, Number(navigator.gpu.wgslLanguageFeatures?.has('packed_4x8_integer_dot_product') ?? 0));

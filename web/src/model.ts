@@ -5,7 +5,7 @@ import { Core } from './core.js';
 import { SconceError, checkSignal } from './error.js';
 import { Gpu, openDevice } from './gpu.js';
 import { ConstantViewAt, DeviceLimitsAt, RangeViewAt, TensorEntryAt } from './layout.js';
-import { Replayer } from './replayer.js';
+import { Replayer, type PendingRead } from './replayer.js';
 import { openSource, type Source } from './source.js';
 import { readTensor, withTensors, type Dtype, type Tensor } from './tensor.js';
 import { uploadWeights } from './upload.js';
@@ -190,27 +190,61 @@ export class Session {
   async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
     const list = Array.isArray(inputs) ? inputs : Object.values(inputs);
     const { core } = this.model;
-    await this.execute(() => withTensors(core, list, (entries) => core.checked('session_start', this.handle, entries, list.length)) + 1);
-    return this.outputs();
+    return this.alone(async () => {
+      withTensors(core, list, (entries) => core.checked('session_start', this.handle, entries, list.length));
+      await this.take(await this.submitRun(), (bytes) => this.finish(bytes));
+      return this.outputs();
+    });
   }
 
-  /** Runs what `start` plans, unless it says 0. Outputs stay in the core's memory until the next run. */
-  async execute(start: () => number): Promise<void> {
+  /**
+   * Plans and submits a run, unless `start` says 0, without ending the ones before it: for a caller that takes the
+   * read-backs of several runs itself, oldest first. Where the host must read in the midst of the run, it waits up to there.
+   */
+  submitAhead(start: () => number): Promise<PendingRead | undefined> {
+    return this.alone(async () => (start() === 0 ? undefined : this.submitRun()));
+  }
+
+  /** Waits for the bytes of a run; without them the session is broken. */
+  async take<T>(reads: PendingRead, use: (bytes: Uint8Array[]) => T): Promise<T> {
+    let taken = false;
+    try {
+      return await reads.take((bytes) => {
+        this.check();
+        this.model.gpu.check();
+        taken = true;
+        return use(bytes);
+      });
+    } catch (error) {
+      if (this.disposed) throw this.gone();
+      throw taken ? error : await this.broken(error);
+    }
+  }
+
+  /** One run at a time is planned; disposing waits for it with what belongs to the core. */
+  private async alone<T>(body: () => Promise<T>): Promise<T> {
     if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before starting another.');
     this.check();
     this.model.gpu.check();
-    if (start() === 0) return;
     this.running = true;
     try {
-      while (!(await this.phase()));
+      return await body();
     } finally {
       this.running = false;
       if (this.disposed) this.free();
     }
   }
 
-  /** Prepares, commits and submits a phase; true when the outputs are there. */
-  private async phase(): Promise<boolean> {
+  /** Submits what the core has planned, up to its last phase. */
+  private async submitRun(): Promise<PendingRead> {
+    for (;;) {
+      const reads = await this.submitPhase();
+      if (this.model.core.call('session_in_last_phase', this.handle)) return reads;
+      await this.take(reads, (bytes) => this.finish(bytes));
+    }
+  }
+
+  private async submitPhase(): Promise<PendingRead> {
     const { core, gpu } = this.model;
     try {
       await this.replayer.prepare(core.call('session_tables', this.handle));
@@ -219,24 +253,24 @@ export class Session {
       core.call('session_abandon', this.handle);
       throw await gpu.explain(error);
     }
-    let taken = false;
     try {
       const step = core.call('session_commit', this.handle);
-      await this.replayer.prepare(step);
+      await this.replayer.prepare(step); // the commit may have grown the parameter buffer
       this.check();
-      return await this.replayer.run(step, (reads) => {
-        this.check();
-        gpu.check();
-        taken = true;
-        return this.finish(reads);
-      });
+      return this.replayer.run(step);
     } catch (error) {
-      if (taken || this.disposed) throw this.disposed ? this.gone() : error;
-      const explained = await gpu.explain(error);
-      const lost = Number(explained.code === 'device_lost');
-      core.withString(explained.message, (at) => core.call('session_fail', this.handle, at, lost));
-      throw explained;
+      throw this.disposed ? this.gone() : await this.broken(error);
     }
+  }
+
+  /** Says on every later call why the session cannot go on. */
+  private async broken(error: unknown): Promise<SconceError> {
+    const { core, gpu } = this.model;
+    const explained = await gpu.explain(error);
+    if (this.disposed) return this.gone();
+    const lost = Number(explained.code === 'device_lost');
+    core.withString(explained.message, (at) => core.call('session_fail', this.handle, at, lost));
+    return explained;
   }
 
   private finish(reads: Uint8Array[]): boolean {

@@ -43,12 +43,14 @@ export class Replayer {
   private paramsGroup?: GPUBindGroup;
   private paramsAreNew = false;
   private staging: GPUBuffer[] = []; // free ones, to read back through
+  private disposed = false;
   allocatedBytes = 0;
 
   /** `shared` owns the buffers that the tables call shared. */
   constructor(readonly gpu: Gpu, private readonly core: Core, private readonly shared?: Replayer) {}
 
   dispose() {
+    this.disposed = true;
     for (const buffer of this.buffers) this.destroy(buffer);
     for (const buffer of this.staging) buffer.destroy();
     this.buffers = [];
@@ -184,41 +186,32 @@ export class Replayer {
 
   // ---- submitting ----
 
-  /** Submits the phase of a Step; gives its read-backs, mapped, to `take` and what that returns to the caller. */
-  async run<T>(step: number, take: (reads: Uint8Array[]) => T): Promise<T> {
+  /** Submits the phase of a Step; its read-backs are then on their way. */
+  run(step: number): PendingRead {
     const encoder = this.encode(step);
     const words = this.core.words;
+    const count = words[word(step, StepViewAt.readBackCount)];
+    const list = word(words[word(step, StepViewAt.readBacks)], 0);
     const sizes: number[] = [];
-    const sources: GPUBuffer[] = [];
-    for (let i = 0; i < words[word(step, StepViewAt.readBackCount)]; ++i) {
-      const at = words[word(step, StepViewAt.readBacks)] + i * ReadBackAt.byteLength;
-      sizes.push(wide(words, word(at, ReadBackAt.size)));
-      sources.push(this.buffers[words[word(at, ReadBackAt.buffer)]]!.buffer);
-    }
-    const total = sizes.reduce((sum, size) => sum + size, 0);
+    let total = 0;
+    for (let i = 0, at = list; i < count; ++i, at += ReadBackAt.byteLength / 4)
+      total += sizes[i] = wide(words, at + ReadBackAt.size / 4);
     if (total === 0) {
       this.gpu.device.queue.submit([encoder.finish()]);
-      return take(sizes.map(() => new Uint8Array()));
+      return new PendingRead(sizes);
     }
     const staging = this.takeStaging(total);
     let offset = 0;
-    sizes.forEach((size, i) => {
-      if (size > 0) encoder.copyBufferToBuffer(sources[i], 0, staging, offset, size);
-      offset += size;
-    });
-    this.gpu.device.queue.submit([encoder.finish()]);
-    try {
-      await staging.mapAsync(GPUMapMode.READ, 0, total);
-      const mapped = staging.getMappedRange(0, total);
-      let begin = 0;
-      const result = take(sizes.map((size) => new Uint8Array(mapped, (begin += size) - size, size)));
-      staging.unmap();
-      this.staging.push(staging);
-      return result;
-    } catch (error) {
-      staging.destroy();
-      throw error;
+    for (let i = 0, at = list; i < count; ++i, at += ReadBackAt.byteLength / 4) {
+      const from = this.buffers[words[at + ReadBackAt.buffer / 4]]!.buffer;
+      if (sizes[i] > 0) encoder.copyBufferToBuffer(from, 0, staging, offset, sizes[i]);
+      offset += sizes[i];
     }
+    this.gpu.device.queue.submit([encoder.finish()]);
+    return new PendingRead(sizes, staging, (free) => {
+      if (this.disposed) free.destroy();
+      else this.staging.push(free);
+    });
   }
 
   private takeStaging(size: number): GPUBuffer {
@@ -329,6 +322,49 @@ export class Replayer {
 
   private async compiled(command: Uint32Array) {
     if (command[CommandAt.kind / 4] === CommandKind.dispatch) await this.pipelines[command[CommandAt.pipeline / 4]].ready;
+  }
+}
+
+/** The read-backs of a phase, while the GPU may still be at work on it. */
+export class PendingRead {
+  private readonly mapped?: Promise<void>;
+
+  /** `release` gets the staging buffer back. */
+  constructor(
+    private readonly sizes: number[], private readonly staging?: GPUBuffer,
+    private readonly release: (staging: GPUBuffer) => void = () => {},
+  ) {
+    this.mapped = staging?.mapAsync(GPUMapMode.READ, 0, this.total);
+    this.mapped?.catch(() => {}); // whoever takes it is told
+  }
+
+  private get total() {
+    return this.sizes.reduce((sum, size) => sum + size, 0);
+  }
+
+  /** Waits for the bytes; they are good while `use` runs. To be called once, unless the run is given up. */
+  async take<T>(use: (reads: Uint8Array[]) => T): Promise<T> {
+    const { staging, sizes } = this;
+    if (!staging) return use(sizes.map(() => new Uint8Array()));
+    try {
+      await this.mapped;
+      const mapped = staging.getMappedRange(0, this.total);
+      let begin = 0;
+      const result = use(sizes.map((size) => new Uint8Array(mapped, (begin += size) - size, size)));
+      staging.unmap();
+      this.release(staging);
+      return result;
+    } catch (error) {
+      staging.destroy();
+      throw error;
+    }
+  }
+
+  /** Nobody wants the bytes. */
+  giveUp() {
+    if (!this.staging) return;
+    this.staging.unmap(); // ends the mapping that is pending
+    this.release(this.staging);
   }
 }
 

@@ -1,6 +1,6 @@
 // What a page uses: a program with the files beside it.
 
-import { Chat, type ChatFiles } from './chat.js';
+import { Chat, type ChatFiles, type ChatSetup } from './chat.js';
 import { SconceError } from './error.js';
 import { Model, type LoadOptions, type MethodInfo, Session } from './model.js';
 import type { Tensor } from './tensor.js';
@@ -58,8 +58,8 @@ export class Sconce {
   }
 
   /** A conversation. The model directory must have a tokenizer.json and a chat template. */
-  async chat(): Promise<Chat> {
-    return Chat.create(this.model, await this.chatFiles());
+  async chat(setup: ChatSetup = {}): Promise<Chat> {
+    return Chat.create(this.model, await this.chatFiles(), setup);
   }
 
   private async chatFiles(): Promise<ChatFiles> {
