@@ -113,7 +113,7 @@ set_up_node() {
 build_web() {
   # Not `npm ci`: it refuses the lock file where a registry lacks an optional package that only Windows needs.
   [[ web/node_modules/.package-lock.json -nt web/package-lock.json ]] ||
-    npm --prefix web install --no-audit --no-fund
+    npm --prefix web install --no-save --no-audit --no-fund
   web/build.sh
 }
 

@@ -145,7 +145,10 @@ export class ConstantCache {
   }
 }
 
-/** Removes all kept weights. */
+/**
+ * Removes all weights that this origin keeps. Models that are loaded go on; the next load fetches again. Rejects where
+ * the browser refuses its storage.
+ */
 export async function clearCache(): Promise<void> {
   const root = await navigator.storage.getDirectory();
   await root.removeEntry(FOLDER, { recursive: true }).catch(() => {});

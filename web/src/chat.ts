@@ -12,31 +12,51 @@ import { TextStream } from './text.js';
 
 const NO_TOKEN = 0xfffffffe;
 
+/**
+ * Why an answer ended: `stop`, the model ended it; `max_new_tokens`, the caller's limit; `length`, the model's context is
+ * full; `cancelled`, by the signal or by leaving the iterator; `none`, it has not ended.
+ */
 export type StopReason = 'none' | 'stop' | 'max_new_tokens' | 'length' | 'cancelled';
+/** One turn of a conversation, as chat templates want it: `role` is `user`, `assistant` or `system`. */
 export interface Message {
   role: string;
   content: string;
 }
+/** How an answer is made. What is left out comes from the model's generation_config.json, else it is the default. */
 export interface ChatOptions {
-  temperature?: number; // 0: greedy
-  topK?: number; // 0: all
-  topP?: number; // 1: all
-  minP?: number; // 0: all
+  /** Below 1 keeps to the likely tokens, above 1 varies more; 0 (default) is greedy. */
+  temperature?: number;
+  /** Keep this many of the likeliest tokens; 0 (default): all. */
+  topK?: number;
+  /** Keep the likeliest tokens until their probabilities add up to this; 1 (default): all. */
+  topP?: number;
+  /** Keep tokens at least this fraction as likely as the likeliest one; 0 (default): all. */
+  minP?: number;
+  /** The same seed, options and conversation give the same answer, here and natively (default 0n). */
   seed?: bigint;
+  /** Tokens (default: as many as the context holds). */
   maxNewTokens?: number;
-  signal?: AbortSignal; // ends the answer; what came so far stays in the conversation
+  /** Ends the answer after the current token; what came so far stays in the conversation. */
+  signal?: AbortSignal;
 }
+/** Figures of an answer, wall-clock; good while it is made as well. */
 export interface AnswerTimes {
+  /** Tokens of the whole conversation with its template. */
   promptTokens: number;
-  prefilledTokens: number; // those that the KV cache did not hold yet
+  /** Of them, those that the KV cache did not hold yet. */
+  prefilledTokens: number;
   newTokens: number;
+  /** From `send` to the first token. */
   firstTokenSeconds: number;
+  /** Tokens after the first one, by the seconds that they took; 0 before there are any. */
   decodeTokensPerSecond: number;
   stopReason: StopReason;
 }
 
+/** What a conversation is made with. */
 export interface ChatSetup {
-  stepsAhead?: number; // runs that are submitted before the oldest one's token is read; default: what suits the adapter
+  /** Runs that are submitted before the oldest one's token is read (default: 3 on a GPU, 1 on a software adapter). */
+  stepsAhead?: number;
 }
 
 /** The files of a model directory beside model.pte, as Hugging Face names them. */
@@ -50,8 +70,11 @@ export interface ChatFiles {
 type Token = string | { content: string } | undefined;
 const textOf = (token: Token) => (typeof token === 'object' ? token.content : token);
 
+/** A conversation with a language model; `Sconce.chat()` makes it. It has a KV cache of its own. */
 export class Chat {
+  /** What was said so far; answers that ended early are in it with what came. */
   readonly messages: Message[] = [];
+  /** Figures of the last answer, or of the one that is being made. */
   times: AnswerTimes = { promptTokens: 0, prefilledTokens: 0, newTokens: 0, firstTokenSeconds: 0, decodeTokensPerSecond: 0, stopReason: 'none' };
   private readonly tokenizer: Tokenizer;
   private readonly template: Template;
@@ -60,6 +83,7 @@ export class Chat {
   private answering = false;
   private runs: { reads: PendingRead; start: number }[] = []; // under way, oldest first
 
+  /** Of a model and the files beside it; pages use `Sconce.chat()`. */
   static async create(model: Model, files: ChatFiles, { stepsAhead = 0 }: ChatSetup = {}): Promise<Chat> {
     const session = await model.session('forward', 'generation_session');
     const capacity = model.metadata.get_max_context_len?.[0] ?? 0;
@@ -81,7 +105,11 @@ export class Chat {
     this.defaults = { temperature, topK: number('top_k'), topP: number('top_p'), minP: number('min_p') };
   }
 
-  /** The answer to `text`, piece by piece; the conversation keeps both. An error before the first piece leaves it as it was. */
+  /**
+   * The answer to `text`, piece by piece; the conversation keeps both. Leaving the loop early ends the answer. An error
+   * before the first piece leaves the conversation as it was. Errors: invalid_argument when an answer is under way or the
+   * conversation is longer than the model's context; device_lost; cancelled after `dispose()`.
+   */
   async *send(text: string, options: ChatOptions = {}): AsyncGenerator<string, void, void> {
     if (this.session.isDisposed) throw new SconceError('cancelled', 'The chat is disposed; make another of a loaded model.');
     if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before sending more.');
@@ -194,7 +222,7 @@ export class Chat {
     };
   }
 
-  /** Forgets the conversation; mends a session that an error broke. */
+  /** Forgets the conversation; mends a session that an error broke. Errors: invalid_argument while an answer is under way. */
   async clear(): Promise<void> {
     if (this.answering) throw new SconceError('invalid_argument', 'An answer is under way; end it before clearing.');
     this.messages.length = 0;

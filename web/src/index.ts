@@ -5,7 +5,7 @@
 //   for await (const piece of chat.send('Hello')) print(piece);
 
 export { Sconce, type SconceOptions, type SconceSource } from './sconce.js';
-export { Chat, type AnswerTimes, type ChatOptions, type ChatSetup, type StopReason } from './chat.js';
+export { Chat, type AnswerTimes, type ChatOptions, type ChatSetup, type Message, type StopReason } from './chat.js';
 export { Model, Session, type LoadOptions, type MethodInfo, type Progress, type ValueInfo } from './model.js';
 export { SconceError, type ErrorCode } from './error.js';
 export { tensor, type Dtype, type Tensor, type TensorData } from './tensor.js';

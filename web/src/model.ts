@@ -10,29 +10,47 @@ import { openSource, type Source } from './source.js';
 import { readTensor, withTensors, type Dtype, type Tensor } from './tensor.js';
 import { uploadWeights } from './upload.js';
 
+/** How far loading is. */
 export interface Progress {
+  /** `program`: the body of a server without ranges arrives; `weights`: they go to the GPU; `pipelines`: they compile. */
   stage: 'program' | 'weights' | 'pipelines';
-  done: number; // bytes of weights, or pipelines
+  /** Bytes of the program or of weights, or a number of pipelines. */
+  done: number;
+  /** 0 when it is not known. */
   total: number;
-  cached: number; // of `done`: bytes that came from the browser's storage
+  /** Of `done`, bytes that came from the browser's storage. */
+  cached: number;
 }
 
+/** How a program is loaded. */
 export interface LoadOptions {
-  device?: GPUDevice; // stays the caller's; without one Sconce opens a device and destroys it with the model
-  data?: (string | URL | Blob)[]; // .ptd files with constants outside of the .pte file
+  /** Stays the caller's; without one Sconce opens a device and destroys it with the model. Models may share one. */
+  device?: GPUDevice;
+  /** `.ptd` files with constants outside of the `.pte` file, in the program's order. */
+  data?: (string | URL | Blob)[];
+  /** Is told how far loading is, a few times a second or more often. */
   progress?: (progress: Progress) => void;
+  /** Ends loading with the error `cancelled`; nothing is left on the GPU. */
   signal?: AbortSignal;
-  cache?: boolean; // keep weights in the Origin Private File System (default: where there is one)
-  warn?: (sentence: string) => void; // what does not stop loading: storage is full
-  fuse?: boolean; // false turns graph rewrites off; answers agree within tolerance
-  warmUp?: boolean; // false: pipelines are made when a run first needs them
+  /** Keep weights in the Origin Private File System (default: where there is one). */
+  cache?: boolean;
+  /** Is told what does not stop loading: that storage is full. */
+  warn?: (sentence: string) => void;
+  /** False turns graph rewrites off; answers agree within tolerance. */
+  fuse?: boolean;
+  /** False: pipelines are first used when a run needs them, so loading is shorter and the first runs are longer. */
+  warmUp?: boolean;
 }
 
+/** An input or an output of a method. */
 export interface ValueInfo {
   dtype: Dtype;
-  bound: number[]; // upper bound of each dim
-  isSymInt: boolean; // one integer instead of a tensor
+  /** The upper bound of each dim; a run's live shape has the same rank and no dim above it. */
+  bound: number[];
+  /** One integer (an i64 tensor of shape `[]`) instead of a tensor. */
+  isSymInt: boolean;
 }
+/** What a method takes and gives, in order. */
 export interface MethodInfo {
   name: string;
   inputs: ValueInfo[];
@@ -44,9 +62,13 @@ interface Description {
   weightBytes: number;
 }
 
+/** A loaded program: its graph in the core, its weights on the GPU. `Sconce` has the files beside it, too. */
 export class Model {
+  /** The methods that can run. */
   readonly methods: MethodInfo[];
+  /** What the program's constant methods give, by name: `get_max_seq_len` and so on. */
   readonly metadata: Record<string, number[]>;
+  /** Of the weights as the GPU holds them. */
   readonly weightBytes: number;
   private readonly sessions = new Set<Session>();
   private disposed = false;
@@ -61,6 +83,7 @@ export class Model {
     this.weightBytes = description.weightBytes;
   }
 
+  /** Reads the graph, streams the weights to the GPU, makes the pipelines. Errors as for `Sconce.load`. */
   static async load(from: string | URL | Blob, options: LoadOptions = {}): Promise<Model> {
     const { signal } = options;
     checkSignal(signal);
@@ -89,7 +112,10 @@ export class Model {
     }
   }
 
-  /** State (KV caches) and activations of one method; sessions of a model share its weights. */
+  /**
+   * State (KV caches) and activations of one method; sessions of a model share its weights. Errors: not_found for the
+   * method, out_of_memory, device_lost, invalid_argument when the model is disposed.
+   */
   async session(method = 'forward', kind: SessionKind = 'session_create'): Promise<Session> {
     if (this.disposed) throw new SconceError('invalid_argument', 'The model is disposed; load it again.');
     const session = await Session.create(this, method, kind);
@@ -98,6 +124,7 @@ export class Model {
     return session;
   }
 
+  /** Of a session that is disposed. */
   forget(session: Session) {
     this.sessions.delete(session);
   }
@@ -154,6 +181,7 @@ function constantsOf(core: Core, handle: number): CachedConstant[] {
 /** The core's function that makes a session: of the method as it is, or with the choice of a token appended. */
 export type SessionKind = 'session_create' | 'generation_session';
 
+/** Runs of one method, with state of their own; `Sconce.method()` makes it. */
 export class Session {
   private readonly replayer: Replayer;
   private running = false;
@@ -163,6 +191,7 @@ export class Session {
     this.replayer = new Replayer(model.gpu, model.core, model.replayer);
   }
 
+  /** Of a method; pages use `Sconce.method()`. */
   static async create(model: Model, name: string, kind: SessionKind): Promise<Session> {
     const { core } = model;
     const handle = core.withString(name, (at) => core.handle(kind, model.handle, at));
@@ -184,8 +213,13 @@ export class Session {
   }
 
   /**
-   * Runs the method at the live shapes of its inputs: a list, or an object whose values are in the method's order. An
-   * error before the GPU starts (shapes, bounds, capacity) changes nothing.
+   * Runs the method at the live shapes of its inputs: a list, or an object whose values are in the method's order (its
+   * names are for the reader). Dtypes are those of `method.inputs`; an i32 may be given for an i64. The outputs are copies,
+   * in the order of `method.outputs`. One run at a time.
+   *
+   * Errors: invalid_argument for dtypes, shapes, bounds, values beyond 32 bits, a full KV cache, or a run that is pending;
+   * these change nothing. After out_of_memory while the GPU works, or internal, `reset()` mends the session; after
+   * device_lost load the model again. cancelled: the session was disposed.
    */
   async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
     const list = Array.isArray(inputs) ? inputs : Object.values(inputs);
@@ -297,7 +331,7 @@ export class Session {
     });
   }
 
-  /** Puts state back to what the program stores; mends a session that an error broke. */
+  /** Puts state (KV caches) back to what the program stores; mends a session that an error broke. */
   async reset(): Promise<void> {
     this.check();
     if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before resetting.');
@@ -305,9 +339,11 @@ export class Session {
     await this.aside('session_reset');
   }
 
+  /** Whether `dispose()` was called, here or on the model. */
   get isDisposed() {
     return this.disposed;
   }
+  /** Bytes on the GPU that this session holds, without the model's weights. */
   get deviceBytes() {
     return this.replayer.allocatedBytes;
   }
@@ -319,6 +355,7 @@ export class Session {
     if (this.disposed) throw this.gone();
   }
 
+  /** Frees the session's buffers at once; a run that is under way fails with `cancelled`. */
   dispose() {
     if (this.disposed) return;
     this.disposed = true;

@@ -5,6 +5,7 @@ import { SconceError } from './error.js';
 import { Model, type LoadOptions, type MethodInfo, Session } from './model.js';
 import type { Tensor } from './tensor.js';
 
+/** How a program is loaded, see LoadOptions. */
 export interface SconceOptions extends LoadOptions {}
 /** A .pte file, or a model directory: a URL that ends with a slash, or the files of a directory. */
 export type SconceSource = string | URL | Blob | File[];
@@ -29,12 +30,15 @@ function locate(from: SconceSource): { program: string | URL | Blob; file: Fetch
   return { program, file };
 }
 
+/** A loaded program with the files beside it: what a page starts with. */
 export class Sconce {
   private main?: Promise<Session>;
 
   /**
-   * Loads a program: reads its graph, streams its weights to the GPU, makes its pipelines. Errors are SconceErrors:
-   * not_found or io for the file, corrupt_file, unsupported, out_of_memory, device_lost, cancelled.
+   * Loads a program: reads its graph, streams its weights to the GPU, makes its pipelines. `from` is the URL of a `.pte`
+   * file or, with a slash at its end, of a model directory; a file; or the files of a directory. A relative URL is one of
+   * the page. Errors are SconceErrors: not_found or io for the file, corrupt_file, unsupported (every operator that is
+   * missing, or no WebGPU), out_of_memory, device_lost, cancelled.
    */
   static async load(from: SconceSource, options: SconceOptions = {}): Promise<Sconce> {
     const { program, file } = locate(from);
@@ -43,21 +47,28 @@ export class Sconce {
 
   private constructor(readonly model: Model, private readonly file: Fetch) {}
 
+  /** The methods that can run, with the bounds of what they take and give. */
   get methods(): MethodInfo[] { return this.model.methods; }
+  /** What the program's constant methods give, by name: `get_max_seq_len` and so on. */
   get metadata(): Record<string, number[]> { return this.model.metadata; }
+  /** The device that the model lies on: the caller's, or Sconce's own. */
   get device(): GPUDevice { return this.model.gpu.device; }
 
-  /** A method with state of its own. */
+  /** A method with state (KV caches) of its own; see Session. */
   method(name = 'forward'): Promise<Session> {
     return this.model.session(name);
   }
-  /** A run of the method `forward`, at the live shapes of its inputs. */
+  /** A run of the method `forward`, at the live shapes of its inputs; see Session.run. Runs share one state. */
   async run(inputs: Tensor[] | Record<string, Tensor>): Promise<Tensor[]> {
     this.main ??= this.method();
     return (await this.main).run(inputs);
   }
 
-  /** A conversation. The model directory must have a tokenizer.json and a chat template. */
+  /**
+   * A conversation with a KV cache of its own. The model directory must have a tokenizer.json and a chat template, and the
+   * program's method `forward` must be a language model's: tokens [1, S] and position [1] of i64 to logits of f32. Errors:
+   * not_found for the files; invalid_argument for the method.
+   */
   async chat(setup: ChatSetup = {}): Promise<Chat> {
     return Chat.create(this.model, await this.chatFiles(), setup);
   }
@@ -73,6 +84,7 @@ export class Sconce {
     return { tokenizer: JSON.parse(tokenizer), tokenizerConfig, template: chatTemplate, generation: JSON.parse(generation ?? '{}') };
   }
 
+  /** Frees the weights, all sessions and chats; destroys the device if it is Sconce's own. */
   dispose() {
     this.model.dispose();
   }

@@ -9,16 +9,28 @@ const ARRAYS = {
   f32: Float32Array, f16: Uint16Array, f64: Float64Array, i64: BigInt64Array,
   i32: Int32Array, u8: Uint8Array, i8: Int8Array, bool: Uint8Array,
 } as const;
+/** `f32`, `f16`, `f64`, `i64`, `i32`, `u8`, `i8` or `bool`. */
 export type Dtype = keyof typeof ARRAYS;
 const DTYPES = Object.keys(ARRAYS) as Dtype[];
+/**
+ * The elements of a tensor, the last dim fastest: a BigInt64Array for i64, the bits in a Uint16Array for f16, bytes of 0
+ * or 1 in a Uint8Array for bool, else the array of that name.
+ */
 export type TensorData = InstanceType<(typeof ARRAYS)[Dtype]>;
 
+/** A host tensor, row-major and without gaps. */
 export interface Tensor {
   dtype: Dtype;
+  /** At most 8 dims; `[]` is one element. */
   shape: number[];
+  /** As many elements as the dims' product. */
   data: TensorData;
 }
 
+/**
+ * A tensor of numbers: `tensor('f32', [2, 3], [1, 2, 3, 4, 5, 6])`. The data are copied and converted to the dtype;
+ * for f16 they are bits. How many there are is checked by the run.
+ */
 export function tensor(dtype: Dtype, shape: number[], data: ArrayLike<number> | ArrayLike<bigint>): Tensor {
   const Kind = ARRAYS[dtype] as unknown as { from(values: Iterable<unknown>): TensorData };
   const convert = dtype === 'i64' ? BigInt : Number;
