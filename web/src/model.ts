@@ -1,4 +1,5 @@
 // Loading a program and running it, as src/webgpu/model.cpp and session.cpp do natively.
+/// <reference lib="esnext.disposable" preserve="true" />
 
 import { ConstantCache, type CachedConstant } from './cache.js';
 import { Core } from './core.js';

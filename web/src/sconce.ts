@@ -1,4 +1,5 @@
 // What a page uses: a program with the files beside it.
+/// <reference lib="esnext.disposable" preserve="true" />
 
 import { Chat, type ChatFiles, type ChatSetup } from './chat.js';
 import { SconceError } from './error.js';
