@@ -17,8 +17,10 @@ foreach(library fmt flatbuffers)
   file(CREATE_LINK /usr/include/${library} ${SCONCE_WASM_HEADERS}/${library} SYMBOLIC)
 endforeach()
 
-# libc++ 16 puts the flag of a std::expected into the padding of its value, where constructing the value overwrites it
-# (github.com/llvm/llvm-project issue 68552, mended in 18): take its header without that.
+# libc++ 16 marks the value of a std::expected [[no_unique_address]], so its has-value flag may lie in the value's tail
+# padding, where constructing the value overwrites it. Reported as https://github.com/llvm/llvm-project/issues/68552,
+# mended in libc++ 18 by pull requests 68733 and 69673 (issue 70494). Until the toolchain is that new, the core is
+# compiled with this header less the attribute: each Result is then a few bytes larger, and right.
 file(READ /usr/lib/llvm-16/include/wasm32-wasi/c++/v1/__expected/expected.h SCONCE_EXPECTED)
 string(REPLACE "_LIBCPP_NO_UNIQUE_ADDRESS" "" SCONCE_EXPECTED "${SCONCE_EXPECTED}")
 file(CONFIGURE OUTPUT ${SCONCE_WASM_HEADERS}/__expected/expected.h CONTENT "${SCONCE_EXPECTED}" @ONLY)
