@@ -4,7 +4,8 @@ import { SconceError, checkSignal } from './error.js';
 
 export interface Source {
   readonly size: number;
-  read(offset: number, size: number, signal?: AbortSignal): Promise<Uint8Array>;
+  /** The bytes [offset, offset + size), in `memory` if it is given: it has that size. */
+  read(offset: number, size: number, signal?: AbortSignal, memory?: Uint8Array): Promise<Uint8Array>;
 }
 
 /** A file that the page holds; the browser keeps its bytes on disk. */
@@ -13,8 +14,14 @@ export class BlobSource implements Source {
   constructor(private readonly blob: Blob) {
     this.size = blob.size;
   }
-  async read(offset: number, size: number): Promise<Uint8Array> {
-    return new Uint8Array(await this.blob.slice(offset, offset + size).arrayBuffer());
+  async read(offset: number, size: number, _signal?: AbortSignal, memory = new Uint8Array(size)): Promise<Uint8Array> {
+    let done = 0;
+    for await (const chunk of chunks(this.blob.slice(offset, offset + size).stream())) {
+      memory.set(chunk, done);
+      done += chunk.length;
+    }
+    if (done < size) throw new SconceError('io', `The file ends at byte ${offset + done} of the ${this.size} that it had.`);
+    return memory;
   }
 }
 
@@ -25,8 +32,7 @@ const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 export class RangeSource implements Source {
   constructor(private readonly url: string, readonly size: number) {}
 
-  async read(offset: number, size: number, signal?: AbortSignal): Promise<Uint8Array> {
-    const bytes = new Uint8Array(size);
+  async read(offset: number, size: number, signal?: AbortSignal, bytes = new Uint8Array(size)): Promise<Uint8Array> {
     let done = 0;
     for (let attempt = 0; done < size; ) {
       checkSignal(signal);
@@ -62,17 +68,40 @@ export class RangeSource implements Source {
   }
 }
 
+const PIECE_BYTES = 256 << 10;
+
+/**
+ * The pieces of a body; each is good until the next is asked for. Where the browser can, all lie in the same memory:
+ * garbage for every byte of a model would wait for the collector, which lets much of it gather.
+ */
 async function* chunks(body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> {
-  const reader = body.getReader();
+  const reader = readerOf(body);
   try {
     for (;;) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.next();
       if (done) return;
-      yield value;
+      yield value!;
     }
   } finally {
     await reader.cancel().catch(() => {});
   }
+}
+
+function readerOf(body: ReadableStream<Uint8Array>) {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = body.getReader({ mode: 'byob' });
+  } catch {
+    const plain = body.getReader(); // a stream that brings memory of its own
+    return { next: () => plain.read(), cancel: () => plain.cancel() };
+  }
+  let memory = new Uint8Array(PIECE_BYTES);
+  const next = async () => {
+    const piece = await reader.read(memory);
+    if (piece.value) memory = new Uint8Array(piece.value.buffer as ArrayBuffer); // reading takes it and gives it back
+    return piece;
+  };
+  return { next, cancel: () => reader.cancel() };
 }
 
 /** Without ranges: the whole body, streamed into a Blob, which the browser keeps outside of the page's heap. */

@@ -16,6 +16,22 @@ interface Read {
   cached: boolean;
 }
 
+/** Memory for chunks, used again and again: garbage collectors count it late. */
+class ChunkMemory {
+  private free: ArrayBuffer[] = [];
+
+  take(size: number): Uint8Array {
+    const fits = this.free.findIndex(({ byteLength }) => byteLength >= size);
+    const memory = fits >= 0 ? this.free.splice(fits, 1)[0] : new ArrayBuffer(2 ** Math.ceil(Math.log2(Math.max(size, 4096))));
+    return new Uint8Array(memory, 0, size);
+  }
+  give(chunk: Uint8Array) {
+    this.free.push(chunk.buffer as ArrayBuffer);
+    if (this.free.length <= READ_AHEAD) return;
+    this.free.sort((a, b) => b.byteLength - a.byteLength).pop(); // the smallest
+  }
+}
+
 export async function uploadWeights(
   replayer: Replayer, core: Core, step: number, sources: Source[], constants: CachedConstant[], options: LoadOptions,
 ): Promise<void> {
@@ -24,6 +40,7 @@ export async function uploadWeights(
   const stop = new AbortController(); // ends reads ahead when loading fails
   const abort = () => stop.abort();
   signal?.addEventListener('abort', abort);
+  const memory = new ChunkMemory();
   let queue: Upload[] = [];
   let reads: Promise<Read>[] = [];
   let total = 0, done = 0, fromCache = 0, unmarked = 0;
@@ -31,7 +48,7 @@ export async function uploadWeights(
   const read = async ({ source, offset, size }: Upload): Promise<Read> => {
     const kept = await cache?.read(source, offset, size);
     if (kept) return { bytes: kept, cached: true };
-    return { bytes: await sources[source].read(offset, size, stop.signal), cached: false };
+    return { bytes: await sources[source].read(offset, size, stop.signal, memory.take(size)), cached: false };
   };
   const readAhead = () => {
     while (reads.length < READ_AHEAD && queue.length > 0) {
@@ -47,6 +64,7 @@ export async function uploadWeights(
     readAhead();
     if (!cached) await cache?.write(upload.source, upload.offset, bytes);
     write(replayer.gpu.device, core, upload, bytes);
+    if (!cached) memory.give(bytes);
     done += bytes.length;
     if (cached) fromCache += bytes.length;
     progress?.({ stage: 'weights', done, total, cached: fromCache });

@@ -1,14 +1,15 @@
 // What the web package costs on this machine: sizes, loading, memory, and decode in Chromium against the native command on
 // the same software adapter, in turns.
 //
-//   node test/bench.mjs MODEL_DIR [--rounds 3] [--tokens 17] [--native ../build/sconce] [--json]
+//   node test/bench.mjs MODEL_DIR [--rounds 3] [--tokens 17] [--native ../build/sconce] [--large LARGE.pte] [--json]
 //
+// --large loads another program, too, to show that the page's memory does not grow with it. --rounds 0 leaves decode out.
 // Times are wall-clock, from where a person waits. Beside them stands the CPU time of all processes that take part,
 // which other work on the machine disturbs less, and the machine's load (1 minute) before each turn.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -21,7 +22,7 @@ const { values: options, positionals: [modelDirectory] } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '3' }, tokens: { type: 'string', default: '17' },
-    native: { type: 'string', default: here('../../build/sconce') }, json: { type: 'boolean', default: false },
+    native: { type: 'string', default: here('../../build/sconce') }, large: { type: 'string' }, json: { type: 'boolean', default: false },
   },
 });
 if (!modelDirectory) {
@@ -106,7 +107,7 @@ writeFileSync(join(work, 'bench.html'), `<!doctype html><script type="importmap"
   "@huggingface/jinja":"/node_modules/@huggingface/jinja/dist/index.js",
   "@huggingface/tokenizers":"/node_modules/@huggingface/tokenizers/dist/tokenizers.mjs"}}</script>`);
 const server = await serve({
-  '/model/': resolve(modelDirectory), '/dist/': here('../dist/'), '/node_modules/': here('../node_modules/'), '/work/': work, '/': here('../page/dist/'),
+  '/model/': resolve(modelDirectory), ...(options.large && { '/large/': dirname(resolve(options.large)) }), '/dist/': here('../dist/'), '/node_modules/': here('../node_modules/'), '/work/': work, '/': here('../page/dist/'),
 });
 const at = (path) => `http://localhost:${server.address().port}${path}`;
 const process_ = await chromium.launchServer({ executablePath: BROWSER, headless: false, args: FLAGS });
@@ -132,8 +133,8 @@ async function pageToFirstToken(context) {
 }
 
 /** Loads the model in a blank page: peak of the JS heap (typed arrays included) above that of the page, and the module's memory. */
-function loadMeasured(page) {
-  return page.evaluate(async () => {
+function loadMeasured(page, url) {
+  return page.evaluate(async (url) => {
     const { Sconce } = await import('/dist/index.js');
     const base = performance.memory.usedJSHeapSize;
     let peak = 0, weights;
@@ -144,7 +145,7 @@ function loadMeasured(page) {
       if (step.stage === 'weights') weights = step;
     };
     const start = performance.now();
-    window.model = await Sconce.load('/model/', { progress });
+    window.model = await Sconce.load(url, { progress, cache: url === '/model/', warmUp: url === '/model/' });
     const seconds = (performance.now() - start) / 1000;
     clearInterval(timer);
     const { description, architecture, vendor } = window.model.device.adapterInfo;
@@ -152,7 +153,7 @@ function loadMeasured(page) {
       seconds, weightBytes: weights.done, fromStorage: weights.cached, heapPeakBytes: peak, moduleBytes: window.model.model.core.memoryBytes,
       adapter: description || `${vendor} ${architecture}`,
     };
-  });
+  }, url);
 }
 
 async function browserAnswer(page, marks) {
@@ -196,17 +197,19 @@ for (const [name, { load, loadedSeconds, firstTokenSeconds }] of Object.entries(
 const fresh = await browser.newContext();
 const marks = [];
 result.loading = {};
-let page;
-for (const name of ['cold', 'cached']) {
-  await page?.close();
-  page = await fresh.newPage();
+async function loads(name, url) {
+  const page = await fresh.newPage();
   await page.exposeFunction('mark', () => void marks.push(cpuSeconds(process_.process().pid)));
   await page.goto(at('/work/bench.html'));
-  const found = (result.loading[name] = await loadMeasured(page));
+  const found = (result.loading[name] = await loadMeasured(page, url));
   note(`loading, ${name.padEnd(6)}               ${found.seconds.toFixed(1)} s for ${(found.weightBytes / 1e6).toFixed(0)} MB of weights, JS heap peak ${(found.heapPeakBytes / 1e6).toFixed(1)} MB, wasm ${(found.moduleBytes / 1e6).toFixed(1)} MB`);
+  return page;
 }
-await browserAnswer(page, marks); // compiles what loading left
-note(`decode of ${tokens} tokens on ${result.loading.cold.adapter}:`);
+if (options.large) await (await loads('large', `/large/${basename(options.large)}`)).close();
+await (await loads('cold', '/model/')).close();
+const page = await loads('cached', '/model/');
+if (rounds > 0) await browserAnswer(page, marks); // compiles what loading left
+if (rounds > 0) note(`decode of ${tokens} tokens on ${result.loading.cold.adapter}:`);
 result.decode = { native: [], chromium: [] };
 const hasNative = existsSync(options.native) && existsSync(join(dirname(SWIFTSHADER), 'libvk_swiftshader.so'));
 for (let round = 0; round < rounds; ++round)
@@ -217,7 +220,7 @@ for (let round = 0; round < rounds; ++round)
     note(`  ${name.padEnd(10)} ${turn.tokensPerSecond.toFixed(2)} tokens/s, ${turn.cpuSecondsPerToken.toFixed(3)} s of CPU a token, first token after ${turn.firstTokenSeconds.toFixed(1)} s (load ${turn.load})`);
   }
 const median = (name, member) => result.decode[name].map((turn) => turn[member]).sort((a, b) => a - b)[Math.floor(result.decode[name].length / 2)];
-if (hasNative) {
+if (hasNative && rounds > 0) {
   result.ratio = { tokensPerSecond: median('chromium', 'tokensPerSecond') / median('native', 'tokensPerSecond'), cpu: median('native', 'cpuSecondsPerToken') / median('chromium', 'cpuSecondsPerToken') };
   note(`Chromium decodes at ${result.ratio.tokensPerSecond.toFixed(2)} of the native rate; by CPU time ${result.ratio.cpu.toFixed(2)} (medians of ${rounds}).`);
 }
