@@ -25,6 +25,7 @@ struct GlobalOptions {
   bool fast = false;
   bool no_fuse = false;
   Precision precision = Precision::exact;
+  bool half_caches = false;
   bool quiet = false;
 };
 

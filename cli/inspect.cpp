@@ -197,6 +197,8 @@ Result<ExitCode> inspect(const Options& options, const GlobalOptions& globals) {
   SCONCE_TRY(webgpu::ProgramFiles files, webgpu::open_program(path, globals.data));
   runtime::ModelOptions model_options;
   model_options.fuse = !globals.no_fuse;
+  model_options.half_caches = globals.half_caches;
+  model_options.capabilities.f16 = globals.half_caches;  // as of a device that has it, unless one is named
   if (!globals.device.empty()) {
     SCONCE_TRY(Device device, open_device(globals));
     model_options.capabilities = device.gpu()->capabilities();

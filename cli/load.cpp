@@ -31,6 +31,7 @@ Result<Model> load_model(Device& device, const std::string& model, const GlobalO
   LoadOptions options;
   options.fuse = !globals.no_fuse;
   options.precision = globals.precision;
+  options.half_caches = globals.half_caches;
   options.data_files = globals.data;
   options.fill_weights = fill_weights;
   options.progress = [&](const LoadProgress& progress) {

@@ -39,6 +39,8 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, Precision>{{"exact", Precision::exact}, {"fast", Precision::fast}}))
       ->type_name("PRECISION");
+  app.add_flag("--half-caches", globals.half_caches,
+               "Hold KV caches as f16 where the device can: half the memory, rounded keys and values");
   app.add_flag("--quiet", globals.quiet, "Print nothing on stderr except errors");
 }
 

@@ -146,5 +146,48 @@ TEST(FuseRotary, LeavesOperandsThatAreWrittenInPlace) {
   EXPECT_THAT(names(rewritten(b.finish({b.attend()}))), Not(Contains(kFused)));
 }
 
+// A layer's caches, rewritten with half_caches.
+class HalfCaches : public testing::Test {
+ protected:
+  HalfCaches() { layer.rotate(layer.cos_table, layer.sin_table); }
+  // The element types of the caches of keys and values.
+  std::pair<Dtype, Dtype> types(std::vector<ValueId> outputs) {
+    graph::Graph graph = layer.finish(std::move(outputs));
+    rewrite(graph, {.half_caches = true});
+    EXPECT_TRUE(graph::check(graph));
+    return {graph.tensor(layer.k_cache)->dtype, graph.tensor(layer.v_cache)->dtype};
+  }
+  RotaryLayer layer;
+};
+constexpr std::pair kHalf{Dtype::f16, Dtype::f16}, kFull{Dtype::f32, Dtype::f32};
+
+TEST_F(HalfCaches, AreThoseThatOnlyAttentionTouches) {
+  EXPECT_EQ(types({layer.attend()}), kHalf);
+}
+
+TEST_F(HalfCaches, MayBelongToSeveralAttentions) {
+  EXPECT_EQ(types({layer.attend(), layer.attend()}), kHalf);
+}
+
+TEST_F(HalfCaches, AreNotThoseThatStartFromTheFile) {
+  layer.k_cache = layer.constant({1, 32, 2, 16}, "not zeros");
+  EXPECT_EQ(types({layer.attend()}), kFull);
+}
+
+TEST_F(HalfCaches, AreNotThoseThatOtherNodesRead) {
+  const ValueId y = layer.attend();
+  EXPECT_EQ(types({y, layer.call("aten.neg.default", {layer.v_cache}, layer.tensor({1, 32, 2, 16}))}), kFull);
+}
+
+TEST_F(HalfCaches, AreNotOutputs) {
+  const ValueId y = layer.attend();
+  EXPECT_EQ(types({y, layer.k_cache}), kFull);
+}
+
+TEST_F(HalfCaches, AreNotOneForKeysAndValues) {
+  layer.v_cache = layer.k_cache;
+  EXPECT_EQ(types({layer.attend()}), kFull);
+}
+
 }  // namespace
 }  // namespace sconce::passes

@@ -30,7 +30,7 @@ TEST(Attention, AppendsThenAttends) {
   c.capabilities.subgroup_min_size = 8;
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 5, 9, 64}));
-  EXPECT_EQ(c.kernels(), "append_kv attention_lanes<rows=8, width=8, wide=true, masked=false>");
+  EXPECT_EQ(c.kernels(), "append_kv<Kv=f32> attention_lanes<rows=8, width=8, wide=true, masked=false, Kv=f32>");
   EXPECT_EQ(c.workgroups(), (std::vector<uint64_t>{15, 6}));
 }
 
@@ -39,7 +39,8 @@ TEST(Attention, TakesAnyHeadSize) {
        std::map<int64_t, int>{{6, 1}, {64, 1}, {80, 2}, {132, 4}, {256, 4}, {300, 4}}) {
     PlanCase c = attention(40, 0, 64, head_size);
     ASSERT_TRUE(c.run()) << c.error();
-    EXPECT_EQ(c.kernels(), fmt::format("append_kv attention<d_tiles={}, masked=false>", d_tiles)) << head_size;
+    EXPECT_EQ(c.kernels(), fmt::format("append_kv<Kv=f32> attention<d_tiles={}, masked=false, Kv=f32>", d_tiles))
+        << head_size;
     // Rows in tiles of 4, and heads above 256 elements in tiles of 256.
     EXPECT_EQ(c.workgroups()[1], 40u * 3 / 4 * 3 * (head_size > 256 ? 2 : 1));
   }
@@ -48,7 +49,7 @@ TEST(Attention, TakesAnyHeadSize) {
 TEST(Attention, SplitsTheKeysOfADecodeStep) {
   PlanCase c = attention(1, 1023, 2048);
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "append_kv attention_rows<rows=4, wide=false> attention_merge");
+  EXPECT_EQ(c.kernels(), "append_kv<Kv=f32> attention_rows<rows=4, wide=false, Kv=f32> attention_merge");
   EXPECT_EQ(c.workgroups()[1], 3u * 32);  // splits of 32 keys
   c.capabilities.adapter_class = AdapterClass::software;
   ASSERT_TRUE(c.run()) << c.error();
@@ -56,7 +57,7 @@ TEST(Attention, SplitsTheKeysOfADecodeStep) {
   PlanCase near_start = attention(1, 100, 2048);
   near_start.capabilities.adapter_class = AdapterClass::software;
   ASSERT_TRUE(near_start.run()) << near_start.error();
-  EXPECT_EQ(near_start.kernels(), "append_kv attention_rows<rows=4, wide=false>");
+  EXPECT_EQ(near_start.kernels(), "append_kv<Kv=f32> attention_rows<rows=4, wide=false, Kv=f32>");
 }
 
 TEST(Attention, TakesManyRowsToTheMatrixUnitWhereF16ProductsAreAllowed) {
@@ -66,11 +67,11 @@ TEST(Attention, TakesManyRowsToTheMatrixUnitWhereF16ProductsAreAllowed) {
   c.capabilities.matrix_configs = {{.m = 16, .n = 16, .k = 16}};
   c.capabilities.max_workgroup_storage_bytes = 49152;
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "append_kv attention_matrix<wide=false>");
+  EXPECT_EQ(c.kernels(), "append_kv<Kv=f32> attention_matrix<wide=false, Kv=f32>");
   EXPECT_EQ(c.workgroups()[1], 3u * 2);  // 120 rows of each key head in tiles of 64
   c.capabilities.f16_products = false;
   ASSERT_TRUE(c.run()) << c.error();
-  EXPECT_EQ(c.kernels(), "append_kv attention<d_tiles=1, masked=false>");
+  EXPECT_EQ(c.kernels(), "append_kv<Kv=f32> attention<d_tiles=1, masked=false, Kv=f32>");
 }
 
 TEST(Attention, NeedsNoScratchThatGrowsWithTheContext) {
@@ -150,7 +151,7 @@ TEST(Rotary, TurnsQueriesAndKeysInOneDispatch) {
     ASSERT_TRUE(c.run()) << c.error();
     EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 7, 9, 64}));
     EXPECT_EQ(c.plan.output_shapes()[1], (Shape{1, 7, 3, 64}));
-    EXPECT_EQ(c.kernels(), "rotate_heads<halves=true, append=false>");
+    EXPECT_EQ(c.kernels(), "rotate_heads<halves=true, append=false, Kv=f32>");
     EXPECT_EQ(c.workgroups(), std::vector<uint64_t>{7 * 12 * 32 / 64});
   }
 }
@@ -185,7 +186,7 @@ TEST(RotaryAttention, TurnsAndAppendsThenAttends) {
   PlanCase c = rotary_attention(5, 7, 64);
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, 5, 9, 64}));
-  EXPECT_TRUE(c.kernels().starts_with("rotate_heads<halves=false, append=true> attention")) << c.kernels();
+  EXPECT_TRUE(c.kernels().starts_with("rotate_heads<halves=false, append=true, Kv=f32> attention")) << c.kernels();
   EXPECT_EQ(c.workgroups()[0], 5u * 12 * 32 / 64);
   EXPECT_EQ(c.plan.scratch_bytes()[0], 5u * 9 * 64 * 4);
   PlanCase none = rotary_attention(0, 64, 64);

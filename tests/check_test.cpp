@@ -102,7 +102,7 @@ const Violation kViolations[] = {
     {"ParamsBufferMissing", [](SmallRun& r) { r.tables.params = 99; }, "buffer 99 (missing)"},
     {"Kernel", [](SmallRun& r) { r.tables.pipelines[0].kernel = 2; },
      "There is no kernel 2; there are 2. [in pipeline 0]"},
-    {"Variant", [](SmallRun& r) { r.tables.pipelines[0].variant = 2; }, "picks value 2 of T, which has 2 values"},
+    {"Variant", [](SmallRun& r) { r.tables.pipelines[0].variant = 2; }, "no variant 2 of kernel mul; there are 2"},
     {"Subgroups",
      [](SmallRun& r) {
        r.tables.pipelines.push_back({1, 0});

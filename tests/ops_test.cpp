@@ -71,10 +71,12 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
     ASSERT_TRUE(file) << file.error().to_string();
     file_ = *std::move(file);
   }
-  void load(Features features, bool fuse = true, Precision precision = Precision::exact) {
+  void load(Features features, LoadOptions options = {}) {
     Device* device = test::device(features);
     ASSERT_NE(device, nullptr);
-    auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .fuse = fuse, .precision = precision, .warm_up = false});
+    options.data_files = file_.data_files;
+    options.warm_up = false;
+    auto model = Model::load(*device, file_.program, options);
     ASSERT_EQ(model.has_value(), file_.loads) << (model ? "" : model.error().to_string());
     if (model) {
       model_ = *std::move(model);
@@ -97,7 +99,7 @@ class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
   }
   // The same; then, if the runs stand alone, again in random order, else again after a reset.
   void run_reused(Features features, bool fuse = true) {
-    load(features, fuse);
+    load(features, {.fuse = fuse});
     if (!model_) return;
     Session session = this->session();
     std::vector<size_t> order(file_.runs.size());
@@ -145,11 +147,11 @@ TEST_P(OperatorCase, InFreshSessionsOfASmallDevice) {
   run_fresh(Features::small);
 }
 
-// Operands of 11 significant bits: each product is off by up to 2^-10 of itself, and sums of many by a small part of the
-// greatest element, here up to 2^-8 after a few layers.
+// Operands of 11 significant bits: each product is off by up to 2^-10 of itself, and sums of many by a small part of
+// the greatest element, here up to 2^-8 after a few layers.
 TEST_P(OperatorCase, WithFastPrecision) {
   constexpr double kF16Products = 1.0 / 256;
-  load(Features::all, /*fuse=*/true, Precision::fast);
+  load(Features::all, {.precision = Precision::fast});
   if (!model_) return;
   Session session = this->session();
   for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i, kF16Products);
@@ -171,8 +173,8 @@ Result<graph::Graph> rewritten_graph(const CaseFile& file) {
 // Whether a pass makes a fused node.
 bool is_fused(const CaseFile& file) {
   auto graph = rewritten_graph(file);
-  return graph && std::ranges::any_of(
-                      graph->nodes, [](const graph::Node& node) { return node.op.starts_with("sconce."); });
+  return graph &&
+         std::ranges::any_of(graph->nodes, [](const graph::Node& node) { return node.op.starts_with("sconce."); });
 }
 
 // The nodes that a fused one takes the place of must give the same.
@@ -229,6 +231,29 @@ std::string test_name(const testing::TestParamInfo<std::filesystem::path>& info)
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, OperatorCase, testing::ValuesIn(test::find_cases(test::Cases::committed)), test_name);
+
+// Keys and values of 11 significant bits: each is off by up to 2^-12 of itself, which moves a score by as much of its
+// terms, and the greatest of an output by up to 2^-10 in these cases.
+class HalfCacheCase : public OperatorCase {};
+
+TEST_P(HalfCacheCase, AgreesWithinTheRounding) {
+  constexpr double kF16Caches = 1.0 / 1024;
+  load(Features::all, {.half_caches = true});
+  if (!model_) return;
+  Session session = this->session();
+  for (size_t i = 0; i < file_.runs.size(); ++i) expect_run(session, file_, i, kF16Caches);
+}
+
+std::vector<std::filesystem::path> cases_with_caches() {
+  std::vector<std::filesystem::path> cases = test::find_cases(test::Cases::committed);
+  std::erase_if(cases, [](const auto& path) {
+    const std::string family = path.parent_path().filename().string();
+    return family != "attention" && family != "models";
+  });
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, HalfCacheCase, testing::ValuesIn(cases_with_caches()), test_name);
 
 // Large cases take seconds, so they run in the listed order only.
 class LargeOperatorCase : public OperatorCase {};

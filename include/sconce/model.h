@@ -56,6 +56,9 @@ struct LoadOptions {
   // false turns graph rewrites off; answers agree within tolerance.
   bool fuse = true;
   Precision precision = Precision::exact;
+  // Hold KV caches as f16, where the device has that (WebGPU's shader-f16): half the memory, and less to read in each
+  // decode step. Keys and values are rounded to 11 significant bits as they are appended; sums stay f32.
+  bool half_caches = false;
   // Make pipelines for a list of probe shapes now rather than when a run first needs them.
   bool warm_up = true;
   // Upload made-up constants of the right types and sizes instead of the program's own, for measurements: results mean

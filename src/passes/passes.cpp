@@ -29,13 +29,21 @@ void remove_dead_nodes(graph::Graph& graph) {
   std::erase_if(graph.nodes, [&](const graph::Node&) { return !keep[n++]; });
 }
 
-void rewrite(graph::Graph& graph, const Options& options) {
-  remove_dead_nodes(graph);
-  if (!options.fuse) return;
+namespace {
+
+void fuse(graph::Graph& graph) {
   for (auto pass : {fold_views, fuse_swiglu, fuse_residual, join_linears, fuse_norm, fuse_rotary}) {
     pass(graph);
     remove_dead_nodes(graph);  // what a pass left behind must not look like a reader to the next
   }
+}
+
+}  // namespace
+
+void rewrite(graph::Graph& graph, const Options& options) {
+  remove_dead_nodes(graph);
+  if (options.fuse) fuse(graph);
+  if (options.half_caches) halve_caches(graph);
 }
 
 }  // namespace sconce::passes

@@ -8,6 +8,7 @@ namespace sconce::passes {
 
 struct Options {
   bool fuse = true;  // false: nodes are only removed, never replaced by fused ones; answers agree within tolerance
+  bool half_caches = false;  // KV caches of f16: see halve_caches.cpp
 };
 
 // All passes, in order.
@@ -29,5 +30,8 @@ void fuse_norm(graph::Graph& graph);
 
 // Rotary embedding in front of attention with a KV cache: see fuse_rotary.cpp.
 void fuse_rotary(graph::Graph& graph);
+
+// KV caches of f16: see halve_caches.cpp.
+void halve_caches(graph::Graph& graph);
 
 }  // namespace sconce::passes

@@ -66,13 +66,12 @@ Result<void> CheckExecutor::check_pipeline(const Pipeline& pipeline) const {
   if (pipeline.kernel >= kernels_.size())
     return fail(ErrorCode::internal, "There is no kernel {}; there are {}.", pipeline.kernel, kernels_.size());
   const KernelInfo& kernel = kernels_[pipeline.kernel];
+  if (pipeline.variant >= variant_count(kernel))
+    return fail(ErrorCode::internal, "There is no variant {} of kernel {}; there are {}.", pipeline.variant,
+                kernel.name, variant_count(kernel));
   bool f16 = kernel.enables.find("enable f16;") != std::string_view::npos;
   for (size_t i = 0; i < kernel.choices.size(); ++i) {
-    const uint32_t value = pipeline.variant >> (8 * i) & 0xff;
-    if (value >= kernel.choices[i].values.size())
-      return fail(ErrorCode::internal, "Variant {:#x} of {} picks value {} of {}, which has {} values.",
-                  pipeline.variant, kernel.name, value, kernel.choices[i].name, kernel.choices[i].values.size());
-    f16 |= kernel.choices[i].kind == KernelChoice::Kind::type && kernel.choices[i].values[value] == "f16";
+    f16 |= kernel.choices[i].kind == KernelChoice::Kind::type && chosen(kernel, pipeline.variant, i) == "f16";
   }
   if (kernel.subgroups && !capabilities_.subgroups)
     return fail(ErrorCode::internal, "Kernel {} needs subgroups, which this device lacks.", kernel.name);

@@ -92,8 +92,8 @@ Result<void> CheckExecutor::check_params_slot(const Step& step, const Command& c
   if (i == live_end) i = begin;
   while (i < begin + kernel.params_bytes && !changed(i)) ++i;
   if (i < begin + kernel.params_bytes)
-      return fail(ErrorCode::internal, "Byte {} of the parameters changed outside of the dirty range {} to {}.", i,
-                  step.dirty_params.begin, step.dirty_params.end);
+    return fail(ErrorCode::internal, "Byte {} of the parameters changed outside of the dirty range {} to {}.", i,
+                step.dirty_params.begin, step.dirty_params.end);
   return {};
 }
 
@@ -133,9 +133,10 @@ Result<void> CheckExecutor::check_transfer(const Step& step, const Command& comm
     return fail(ErrorCode::internal, "Nothing is moved: its size is 0 bytes.");
   SCONCE_DO(check_range(command.to, command.to_offset, round_up(size, 4)));
   const BufferUse to = tables_->buffers[command.to].use;
-  const bool allowed = is_upload                            ? kind_ == StepKind::load
-                       : command.kind == CommandKind::write ? kind_ == StepKind::run && may_hold_input(to, uses[0].value)
-                                                            : true;
+  const bool allowed = is_upload ? kind_ == StepKind::load
+                       : command.kind == CommandKind::write
+                           ? kind_ == StepKind::run && may_hold_input(to, uses[0].value)
+                           : true;
   if (!allowed || !may_touch(to, kind_, Access::write))
     return fail(ErrorCode::internal, "A {} Step must not {} to buffer {}.", name_of(kind_), name_of(command.kind),
                 label(command.to));

@@ -1,19 +1,23 @@
 #include "record/kernel.h"
 
 namespace sconce::record {
-namespace {
 
-uint32_t choice_index(Variant variant, size_t choice) {
-  return variant >> (8 * choice) & 0xff;
+uint64_t variant_count(const KernelInfo& kernel) {
+  uint64_t count = 1;
+  for (const KernelChoice& choice : kernel.choices) count *= choice.values.size();
+  return count;
 }
 
-}  // namespace
+std::string_view chosen(const KernelInfo& kernel, Variant variant, size_t choice) {
+  for (size_t i = 0; i < choice; ++i) variant /= static_cast<Variant>(kernel.choices[i].values.size());
+  return kernel.choices[choice].values[variant % kernel.choices[choice].values.size()];
+}
 
 std::string kernel_text(const KernelInfo& kernel, Variant variant) {
   std::string enables(kernel.enables), choices;
   for (size_t i = 0; i < kernel.choices.size(); ++i) {
     const KernelChoice& choice = kernel.choices[i];
-    std::string_view value = choice.values[choice_index(variant, i)];
+    const std::string_view value = chosen(kernel, variant, i);
     switch (choice.kind) {
       case KernelChoice::Kind::number:
         choices += fmt::format("const {} = {};\n", choice.name, value);
@@ -36,8 +40,7 @@ std::string kernel_label(const KernelInfo& kernel, Variant variant) {
   if (kernel.choices.empty()) return std::string(kernel.name);
   std::string label = fmt::format("{}<", kernel.name);
   for (size_t i = 0; i < kernel.choices.size(); ++i)
-    label += fmt::format("{}{}={}", i ? ", " : "", kernel.choices[i].name,
-                         kernel.choices[i].values[choice_index(variant, i)]);
+    label += fmt::format("{}{}={}", i ? ", " : "", kernel.choices[i].name, chosen(kernel, variant, i));
   return label + ">";
 }
 

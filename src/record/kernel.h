@@ -48,8 +48,13 @@ struct KernelInfo {
   uint32_t id;               // index into kernels::all()
 };
 
-// Which value of each choice: 8 bits a choice, choice 0 lowest.
+// Which value of each choice, as a number in mixed radix: the first choice is the lowest digit, and a digit has as many
+// values as its choice.
 using Variant = uint32_t;
+
+uint64_t variant_count(const KernelInfo& kernel);
+// The value of choice number `choice`.
+std::string_view chosen(const KernelInfo& kernel, Variant variant, size_t choice);
 
 // The complete WGSL text of one variant.
 std::string kernel_text(const KernelInfo& kernel, Variant variant);

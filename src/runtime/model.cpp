@@ -28,7 +28,7 @@ Result<std::unique_ptr<Model>> Model::create(const program::Program& program, co
   for (const program::Method& method : program.methods) {
     if (model->metadata_.contains(method.name)) continue;
     SCONCE_TRY(graph::Graph graph, graph::build_graph(program, method.name));
-    passes::rewrite(graph, {.fuse = options.fuse});
+    passes::rewrite(graph, {.fuse = options.fuse, .half_caches = options.half_caches && options.capabilities.f16});
     SCONCE_TRY(planner::Method prepared,
                planner::prepare_method(std::move(graph), options.capabilities, model->constants_));
     model->methods_.emplace(method.name, std::move(prepared));

@@ -14,7 +14,8 @@ namespace sconce::runtime {
 
 struct ModelOptions {
   record::Capabilities capabilities;
-  bool fuse = true;  // false: no passes beyond dead nodes; answers agree within tolerance
+  bool fuse = true;          // false: no passes beyond dead nodes; answers agree within tolerance
+  bool half_caches = false;  // KV caches of f16, where the device has that
 };
 
 class Model {

@@ -53,7 +53,7 @@ Result<void> upload_weights(Model::Impl& impl, const LoadOptions& options) {
 
 Result<Model> Model::load(Device& device, const std::string& path, const LoadOptions& options) {
   SCONCE_TRY(webgpu::ProgramFiles files, webgpu::open_program(path, options.data_files));
-  runtime::ModelOptions model_options{device.gpu()->capabilities(), options.fuse};
+  runtime::ModelOptions model_options{device.gpu()->capabilities(), options.fuse, options.half_caches};
   model_options.capabilities.f16_products = options.precision == Precision::fast && model_options.capabilities.f16;
   SCONCE_TRY(auto model, runtime::Model::create(files.program, model_options));
 

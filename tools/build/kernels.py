@@ -164,13 +164,17 @@ def struct_members(kernel):
 
 
 def variant_expression(kernel):
-    terms = []
-    for i, (name, values, kind) in enumerate(kernel.choices):
+    """The chosen values as one number in mixed radix (record/kernel.h)."""
+    terms, radix = [], 1
+    for name, values, kind in kernel.choices:
         code = f"static_cast<uint32_t>({member_name(name)})"
         if kind == "u32":
             code = f"number_choice({member_name(name)}, {{{', '.join(values)}}})"
-        terms.append(f"({code} << {8 * i})")
-    return " | ".join(terms) or "0"
+        terms.append(f"{code} * {radix}" if radix > 1 else code)
+        radix *= len(values)
+    if radix > 1 << 32:
+        kernel.fail(f"has {radix} variants; at most 2^32 are allowed")
+    return " + ".join(terms) or "0"
 
 
 def header_struct(kernel, index):

@@ -4,11 +4,12 @@
 // replaced.
 // One invocation an element of both.
 // use: grid, live
+// variant: Kv = f32 | f16
 
 @group(0) @binding(0) var<storage, read> k: array<f32>;
 @group(0) @binding(1) var<storage, read> v: array<f32>;
-@group(0) @binding(2) var<storage, read_write> k_cache: array<f32>;
-@group(0) @binding(3) var<storage, read_write> v_cache: array<f32>;
+@group(0) @binding(2) var<storage, read_write> k_cache: array<Kv>;
+@group(0) @binding(3) var<storage, read_write> v_cache: array<Kv>;
 
 struct Params {
   count: u32,
@@ -24,7 +25,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let i = grid_index(workgroup, workgroups) * 64u + lane;
   if (i < params.count) {
     let at = (params.position + live(params.position_entry)) * params.row + i;
-    k_cache[at] = k[i];
-    v_cache[at] = v[i];
+    k_cache[at] = Kv(k[i]);
+    v_cache[at] = Kv(v[i]);
   }
 }

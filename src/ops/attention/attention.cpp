@@ -43,8 +43,13 @@ Result<CachedAttention> read_cached_attention(const Call& call) {
   SCONCE_TRY(a.q, call.tensor(0, Dtype::f32));
   SCONCE_TRY(a.k, call.tensor(1, Dtype::f32));
   SCONCE_TRY(a.v, call.tensor(2, Dtype::f32));
-  SCONCE_TRY(a.k_cache, call.tensor(3, Dtype::f32));
-  SCONCE_TRY(a.v_cache, call.tensor(4, Dtype::f32));
+  SCONCE_TRY(a.k_cache, call.tensor(3));
+  SCONCE_TRY(a.v_cache, call.tensor(4, a.k_cache.dtype));
+  const bool half = a.k_cache.dtype == Dtype::f16;
+  if (!half && a.k_cache.dtype != Dtype::f32)
+    return fail(ErrorCode::unsupported, "KV caches are of f32 or f16, not of {}.", a.k_cache.dtype);
+  if (half && !call.capabilities().f16)
+    return fail(ErrorCode::unsupported, "The KV caches are of f16, which this device lacks (WebGPU's shader-f16).");
   const TensorArg &q = a.q, &k = a.k, &v = a.v, &k_cache = a.k_cache, &v_cache = a.v_cache;
   SCONCE_CHECK(k.shape == v.shape && k_cache.shape == v_cache.shape,
                "Keys of shape {} and values of shape {}, or their caches {} and {}, differ.", k.shape, v.shape,
@@ -79,6 +84,7 @@ Result<void> plan_cached_attention(const CachedAttention& a, const Operand& q, c
                          .k = a.k_cache,
                          .v = a.v_cache,
                          .output = output,
+                         .half_kv = a.half(),
                          .tokens = a.rows.steps,
                          .keys = a.rows.position + a.rows.steps,
                          .capacity = static_cast<uint64_t>(a.k_cache.shape[1]),
@@ -104,6 +110,7 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
   SCONCE_TRY(CachedAttention a, read_cached_attention(call));
   SCONCE_TRY(Operand output, plan.output(0, a.q.shape));
   const uint64_t count = a.rows.steps * a.rows.row;
+  using Kv = kernels::append_kv::Kv;
   SCONCE_DO(plan.dispatch(kernels::append_kv{.k = a.k,
                                              .v = a.v,
                                              .k_cache = a.k_cache,
@@ -111,7 +118,8 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                                              .count = static_cast<uint32_t>(count),
                                              .row = static_cast<uint32_t>(a.rows.row),
                                              .position = a.position.addend,
-                                             .position_entry = a.position.entry},
+                                             .position_entry = a.position.entry,
+                                             .kv = a.half() ? Kv::f16 : Kv::f32},
                           div_ceil(count, 64)));
   return plan_cached_attention(a, a.q, output, call.capabilities(), plan);
 }

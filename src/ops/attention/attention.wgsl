@@ -14,9 +14,11 @@
 // use: grid, live, attention_operands
 // variant: d_tiles = 1 | 2 | 4
 // variant: masked = false | true
+// variant: Kv = f32 | f16
 // limits: workgroup_bytes = 5120
 
 alias Element = f32;
+alias KvElement = Kv;
 
 const lanes = 64u;
 
@@ -87,7 +89,7 @@ fn load_q(i: u32, kv_head: u32, first: u32, lane: u32) {
 fn dot_rows(key_start: u32, first: u32, count: u32) -> vec4<f32> {
   var score = vec4<f32>();
   for (var d = 0u; d < count; d++) {
-    score += q_tile[d] * k[key_start + first + d];
+    score += q_tile[d] * f32(k[key_start + first + d]);
   }
   return score;
 }
@@ -161,17 +163,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       let w = scores[j];
       weight += w;
       if (first_d < params.head_size) {
-        sum0 += w * v[at + first_d];
+        sum0 += w * f32(v[at + first_d]);
       }
       if (d_tiles > 1u && first_d + lanes < params.head_size) {
-        sum1 += w * v[at + first_d + lanes];
+        sum1 += w * f32(v[at + first_d + lanes]);
       }
       if (d_tiles > 2u) {
         if (first_d + 2u * lanes < params.head_size) {
-          sum2 += w * v[at + first_d + 2u * lanes];
+          sum2 += w * f32(v[at + first_d + 2u * lanes]);
         }
         if (first_d + 3u * lanes < params.head_size) {
-          sum3 += w * v[at + first_d + 3u * lanes];
+          sum3 += w * f32(v[at + first_d + 3u * lanes]);
         }
       }
     }

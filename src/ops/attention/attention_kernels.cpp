@@ -75,6 +75,7 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   kernel.q = a.q;
   kernel.k = a.k;
   kernel.v = a.v;
+  if (a.half_kv) kernel.kv = Kernel::Kv::f16;
   kernel.mask = a.mask;
   if constexpr (requires { kernel.masked; }) kernel.masked = a.mask.kind != Operand::Kind::absent;
   kernel.output = output;

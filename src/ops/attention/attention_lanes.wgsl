@@ -9,9 +9,11 @@
 // variant: width = 4 | 8
 // variant: wide = false | true
 // variant: masked = false | true
+// variant: Kv = f32 | f16
 // limits: invocations = 8
 
 alias Element = f32;
+alias KvElement = Kv;
 
 const step_keys = 4u * width;
 const tile_elements = select(4u, 8u, wide) * width;
@@ -27,7 +29,7 @@ fn q_at(start: u32, d: u32) -> f32 {
 }
 
 fn k_at(start: u32, d: u32) -> f32 {
-  return select(0.0, k[start + min(d, params.head_size - 1u)], d < params.head_size);
+  return select(0.0, f32(k[start + min(d, params.head_size - 1u)]), d < params.head_size);
 }
 
 // Elements d to d + 3 of a key.
@@ -40,15 +42,16 @@ fn k_columns(starts: vec4<u32>, d: u32) -> mat4x4<f32> {
   return mat4x4<f32>(k_four(starts.x, d), k_four(starts.y, d), k_four(starts.z, d), k_four(starts.w, d));
 }
 
+fn v_four(at: vec4<u32>) -> vec4<f32> {
+  return vec4<f32>(vec4<Kv>(v[at.x], v[at.y], v[at.z], v[at.w]));
+}
+
 // Elements `elements` of key rows `key` to key + 3, a column an element.
 fn v_columns(key: u32, kv_head: u32, elements: vec4<u32>) -> mat4x4<f32> {
   let rows = min(key + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(live_keys() - 1u)) * params.kv_token +
              kv_head * params.kv_head;
   let e = min(elements, vec4<u32>(params.head_size - 1u));
-  return mat4x4<f32>(vec4<f32>(v[rows.x + e.x], v[rows.y + e.x], v[rows.z + e.x], v[rows.w + e.x]),
-                     vec4<f32>(v[rows.x + e.y], v[rows.y + e.y], v[rows.z + e.y], v[rows.w + e.y]),
-                     vec4<f32>(v[rows.x + e.z], v[rows.y + e.z], v[rows.z + e.z], v[rows.w + e.z]),
-                     vec4<f32>(v[rows.x + e.w], v[rows.y + e.w], v[rows.z + e.w], v[rows.w + e.w]));
+  return mat4x4<f32>(v_four(rows + e.x), v_four(rows + e.y), v_four(rows + e.z), v_four(rows + e.w));
 }
 
 fn mask_four(i: u32, kv_head: u32, keys: vec4<u32>) -> vec4<f32> {

@@ -8,6 +8,7 @@
 // Needs head_size and all strides in whole vec4s, head_size of at most 128, and no mask.
 // use: grid, live, attention_operands
 // variant: wide = false | true
+// variant: Kv = f32 | f16
 // limits: workgroup_bytes = 41472, invocations = 128, matrix
 enable f16;
 enable subgroups;
@@ -15,6 +16,7 @@ enable chromium_experimental_subgroup_matrix;
 diagnostic(off, chromium.subgroup_matrix_uniformity);
 
 alias Element = vec4<f32>;
+alias KvElement = vec4<Kv>;
 alias Left = subgroup_matrix_left<f16, 16, 16>;
 alias Right = subgroup_matrix_right<f16, 16, 16>;
 alias Sums = subgroup_matrix_result<f32, 16, 16>;
@@ -61,9 +63,9 @@ fn load_kv(values: bool, first_key: u32, kv_head: u32, lane: u32) {
     var value = vec4<f32>();
     if (d < params.head_size) {
       if (values) {
-        value = v[at];
+        value = vec4<f32>(v[at]);
       } else {
-        value = k[at];
+        value = vec4<f32>(k[at]);
       }
     }
     for (var c = 0u; c < 4u; c++) {

@@ -1,8 +1,9 @@
 // Operands of attention kernels, as attention.wgsl describes them, and what a row of the queries sees. The kernel declares
-// the alias Element, in which it reads q, k and v, and uses live.wgsl.
+// the variant Kv, what k and v are made of, the aliases Element and KvElement, in which it reads q and them, and uses
+// live.wgsl.
 @group(0) @binding(0) var<storage, read> q: array<Element>;
-@group(0) @binding(1) var<storage, read> k: array<Element>;
-@group(0) @binding(2) var<storage, read> v: array<Element>;
+@group(0) @binding(1) var<storage, read> k: array<KvElement>;
+@group(0) @binding(2) var<storage, read> v: array<KvElement>;
 @group(0) @binding(3) var<storage, read> mask: array<f32>;
 @group(0) @binding(4) var<storage, read_write> output: array<f32>;
 

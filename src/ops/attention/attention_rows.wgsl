@@ -8,9 +8,11 @@
 // use: grid, live, attention_operands
 // variant: rows = 4 | 8
 // variant: wide = false | true
+// variant: Kv = f32 | f16
 // limits: workgroup_bytes = 15104, invocations = 128
 
 alias Element = vec4<f32>;
+alias KvElement = vec4<Kv>;
 
 const lanes = 128u;
 const quads = select(16u, 32u, wide);  // of four elements of a head
@@ -93,8 +95,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   var values = array<vec4<f32>, loads>();
   for (var l = 0u; l < loads; l++) {
     let at = kv_at(begin, kv_head, l * lanes + lane);
-    keys[l] = k[at];
-    values[l] = v[at];
+    keys[l] = vec4<f32>(k[at]);
+    values[l] = vec4<f32>(v[at]);
   }
   load_q(first_row, kv_head, lane);
 
@@ -131,8 +133,8 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       tile[i / quads * (quads + 1u) + i % quads] = values[l];
       let at = kv_at(start + tile_keys, kv_head, i);
       if (start + tile_keys < end) {
-        keys[l] = k[at];
-        values[l] = v[at];
+        keys[l] = vec4<f32>(k[at]);
+        values[l] = vec4<f32>(v[at]);
       }
     }
     // What was summed so far counts less when a greater score is found.

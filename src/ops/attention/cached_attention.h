@@ -12,10 +12,11 @@ struct CacheRows {
 };
 
 struct CachedAttention {
-  TensorArg q, k, v, k_cache, v_cache;
+  TensorArg q, k, v, k_cache, v_cache;  // caches of f32 or both of f16
   LiveInteger position;  // of the first query
   CacheRows rows;
   double scale = 1;
+  bool half() const { return k_cache.dtype == Dtype::f16; }
 };
 
 // Arguments 0 to 10 are those of sdpa_with_kv_cache.

@@ -23,7 +23,8 @@ Result<void> plan_rotary_attention(const Call& call, NodePlan& plan) {
 
   const Operand turned = plan.scratch(a.q.numel() * sizeof(float));
   SCONCE_DO(dispatch_rotation(
-      rotary, first_row, {.q = turned, .k = a.k_cache, .v = a.v, .v_out = a.v_cache, .out_row = a.position}, plan));
+      rotary, first_row,
+      {.q = turned, .k = a.k_cache, .v = a.v, .v_out = a.v_cache, .out_row = a.position, .half_kv = a.half()}, plan));
   SCONCE_DO(plan_cached_attention(a, turned, output, call.capabilities(), plan));
   // The tables may end before the caches do.
   const Hold hold = plan.hold();

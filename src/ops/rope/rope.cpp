@@ -51,6 +51,7 @@ Result<void> check_table_rows(const RotaryCall& rotary, int64_t first_row) {
 
 Result<void> dispatch_rotation(const RotaryCall& rotary, const LiveInteger& first_row, const RotaryTargets& to,
                                NodePlan& plan) {
+  using Kv = kernels::rotate_heads::Kv;
   const uint64_t q_pairs = rotary.xq.numel() / 2, k_pairs = rotary.xk.numel() / 2;
   const size_t heads_dim = rotary.xq.rank() - 2;
   return plan.dispatch(kernels::rotate_heads{.q = rotary.xq,
@@ -74,7 +75,8 @@ Result<void> dispatch_rotation(const RotaryCall& rotary, const LiveInteger& firs
                                              .out_position = to.out_row.addend,
                                              .out_entry = to.out_row.entry,
                                              .halves = rotary.halves,
-                                             .append = to.v.kind != Operand::Kind::absent},
+                                             .append = to.v.kind != Operand::Kind::absent,
+                                             .kv = to.half_kv ? Kv::f16 : Kv::f32},
                        div_ceil(q_pairs + k_pairs, 64));
 }
 

@@ -20,6 +20,7 @@ struct RotaryTargets {
   Operand q, k;
   Operand v, v_out;
   LiveInteger out_row;
+  bool half_kv = false;  // k and v_out are f16
 };
 
 // Arguments 0 and 1 are queries and keys, `tables` and the next the tables. With `halves` pairs are (i, i + R/2) and

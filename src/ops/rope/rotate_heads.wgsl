@@ -11,6 +11,7 @@
 // use: live, grid
 // variant: halves = false | true
 // variant: append = false | true
+// variant: Kv = f32 | f16
 
 @group(0) @binding(0) var<storage, read> q: array<f32>;
 @group(0) @binding(1) var<storage, read> k: array<f32>;
@@ -18,8 +19,8 @@
 @group(0) @binding(3) var<storage, read> cos_table: array<f32>;
 @group(0) @binding(4) var<storage, read> sin_table: array<f32>;
 @group(0) @binding(5) var<storage, read_write> q_out: array<f32>;
-@group(0) @binding(6) var<storage, read_write> k_out: array<f32>;
-@group(0) @binding(7) var<storage, read_write> v_out: array<f32>;
+@group(0) @binding(6) var<storage, read_write> k_out: array<Kv>;
+@group(0) @binding(7) var<storage, read_write> v_out: array<Kv>;
 
 struct Params {
   q_pairs: u32,  // in all of q; the pairs of k follow
@@ -50,11 +51,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
     let pair = pair_at(i - params.q_pairs, params.k_heads);
     let turned = rotated(pair, k[pair.first], k[pair.second]);
     let start = (params.out_position + live(params.out_entry)) * params.k_heads * params.head_size;
-    k_out[start + pair.first] = turned.x;
-    k_out[start + pair.second] = turned.y;
+    k_out[start + pair.first] = Kv(turned.x);
+    k_out[start + pair.second] = Kv(turned.y);
     if (append) {
-      v_out[start + pair.first] = v[pair.first];
-      v_out[start + pair.second] = v[pair.second];
+      v_out[start + pair.first] = Kv(v[pair.first]);
+      v_out[start + pair.second] = Kv(v[pair.second]);
     }
   }
 }
