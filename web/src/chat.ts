@@ -88,7 +88,13 @@ export class Chat {
     const session = await model.session('forward', 'generation_session');
     const capacity = model.metadata.get_max_context_len?.[0] ?? 0;
     const handle = model.core.handle('generation_create', session.handle, capacity, model.gpu.adapterClass, stepsAhead);
-    return new Chat(session, handle, files);
+    try {
+      return new Chat(session, handle, files);
+    } catch (error) {
+      session.dispose();
+      model.core.call('generation_delete', handle);
+      throw new SconceError('corrupt_file', `The tokenizer or the chat template cannot be read: ${error}.`);
+    }
   }
 
   private constructor(private readonly session: Session, private readonly handle: number, private readonly files: ChatFiles) {

@@ -68,7 +68,7 @@ export class Sconce {
   /**
    * A conversation with a KV cache of its own. The model directory must have a tokenizer.json and a chat template, and the
    * program's method `forward` must be a language model's: tokens [1, S] and position [1] of i64 to logits of f32. Errors:
-   * not_found for the files; invalid_argument for the method.
+   * not_found or corrupt_file for the files; invalid_argument for the method.
    */
   async chat(setup: ChatSetup = {}): Promise<Chat> {
     return Chat.create(this.model, await this.chatFiles(), setup);

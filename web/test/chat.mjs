@@ -160,6 +160,17 @@ await test('disposed in the midst of an answer', async (expect) => {
   expect('the number of buffers', buffers.size, before);
 });
 
+await test('a tokenizer that is none says so, and leaves nothing', async (expect) => {
+  const broken = files();
+  broken[1] = file('tokenizer.json', { model: { type: 'BPE' } });
+  const before = buffers.size;
+  const other = await Sconce.load(broken, { device, warmUp: false });
+  expect('the code', await other.chat().then(() => 'made', ({ code }) => code), 'corrupt_file');
+  other.dispose();
+  await device.queue.onSubmittedWorkDone();
+  expect('the number of buffers', buffers.size, before);
+});
+
 model.dispose();
 await test('nothing is left', async (expect) => expect('the number of buffers', buffers.size, 0));
 process.exit(failures > 0 ? 1 : 0);
