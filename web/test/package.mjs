@@ -76,7 +76,7 @@ async function shows(wanted, ...args) {
     const wrong = new Promise((_, failed) => tab.on('pageerror', failed));
     wrong.catch(() => {});
     await tab.goto(address);
-    const text = tab.waitForFunction((wanted) => document.getElementById('answer').textContent.includes(wanted), wanted, { timeout: 400e3 });
+    const text = tab.waitForFunction((wanted) => document.getElementById('answer').textContent.includes(wanted), wanted, { timeout: 700e3 });
     await Promise.race([text, wrong]);
   } finally {
     await context.close();
