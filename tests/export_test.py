@@ -1,5 +1,6 @@
-"""Tests of tools/export that need no exporter: reading GGUF files and refusing what cannot be exported."""
+"""Tests of tools/export that need no exporter: reading GGUF files, made-up weights, and refusing what cannot be exported."""
 
+import argparse
 import pathlib
 import sys
 import tempfile
@@ -7,10 +8,13 @@ import unittest
 
 import gguf
 import numpy
+import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
+from tools.export.__main__ import check_geometry
 from tools.export.errors import ExportError
+from tools.export.geometry import geometry, made_up_linear
 from tools.export.gguf_llama import LAYER_NAMES, open_llama
 from tools.export.request import find_packaged_gguf
 
@@ -107,6 +111,51 @@ class GgufLlamaTest(unittest.TestCase):
     def broken(self):
         self.path.write_bytes(b"not a model at all, but long enough for a header")
         return self.path
+
+
+class GeometryTest(unittest.TestCase):
+    def test_sizes_give_the_published_numbers_of_parameters(self):
+        # Of the models' own weight files; all but the largest use the embedding as the output layer.
+        published = {
+            "llama-3.2-1b": 1_235_814_400,
+            "llama-3.2-3b": 3_212_749_824,
+            "llama-3.1-8b": 8_030_261_248,
+            "smollm2-135m": 134_515_008,
+        }
+        for name, count in published.items():
+            weights = geometry(name).checkpoint()
+            tied = 0 if name == "llama-3.1-8b" else weights["output.weight"].numel()
+            self.assertEqual(sum(weight.numel() for weight in weights.values()) - tied, count, name)
+
+    def test_a_checkpoint_takes_no_memory(self):
+        weights = geometry("llama-3.1-8b").checkpoint()
+        self.assertLess(sum(weight.untyped_storage().nbytes() for weight in weights.values()), 2_000_000)
+
+    def test_layers_can_be_fewer_but_not_more(self):
+        self.assertEqual(geometry("llama-3.2-1b", 2).params["n_layers"], 2)
+        self.assertEqual(geometry("llama-3.2-1b", 99).params["n_layers"], 16)
+        self.assertNotIn("layers.2.ffn_norm.weight", geometry("llama-3.2-1b", 2).checkpoint())
+
+    def test_made_up_weights_are_small_4_bit_and_each_layer_s_own(self):
+        linear = torch.nn.Linear(256, 96, bias=False)
+        one, other = (made_up_linear(name, linear, 32) for name in ("layers.0.wq", "layers.1.wq"))
+        self.assertEqual((tuple(one.qdata.shape), tuple(one.scale.shape)), ((96, 256), (96, 8)))
+        self.assertEqual(one.qdata.untyped_storage().nbytes(), 256)
+        self.assertTrue(-8 <= one.qdata.min() and one.qdata.max() <= 7)
+        self.assertFalse(torch.equal(one.qdata, other.qdata))
+        self.assertFalse(torch.equal(one.scale[0], one.scale[1]), "rows differ by their scales")
+        mean_square = one.dequantize().pow(2).mean().item() * 256
+        self.assertTrue(0.3 < mean_square < 3, mean_square)
+
+    def test_refusals_name_the_cause(self):
+        cases = {
+            "no geometry 'llama-9'; choose one of llama-3.2-1b": {"geometry": "llama-9", "layers": None},
+            "--layers cuts a --geometry": {"geometry": None, "layers": 2},
+        }
+        for cause, arguments in cases.items():
+            with self.subTest(cause), self.assertRaises(ExportError) as caught:
+                check_geometry(argparse.Namespace(**arguments))
+            self.assertIn(cause, str(caught.exception))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pathlib
 import gguf
 import torch
 
+from tools.export import program
 from tools.export.errors import ExportError
 
 # GGUF tensor name -> name in ExecuTorch's llama. "{n}" is the layer.
@@ -52,6 +53,19 @@ class LlamaFile:
                 weights[_llama_name(tensor.name)] = torch.tensor(values, dtype=torch.float32)
         weights.setdefault("output.weight", weights["tok_embeddings.weight"])
         return weights
+
+    def write_tokenizer(self, folder):
+        """Writes tokenizer.json, tokenizer_config.json, chat_template.jinja (where there is one) and
+        generation_config.json."""
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(self.path.parent, gguf_file=self.path.name)
+        tokenizer.save_pretrained(folder)
+        (folder / "generation_config.json").write_text(json.dumps(self.generation_config, indent=2) + "\n")
+
+    def quantize(self, folder, options):
+        """The exporter's builder with the quantized weights of the checkpoint in `folder`."""
+        return program.quantize(program.llm_config(folder, options))
 
 
 def open_llama(path):
@@ -118,12 +132,3 @@ def _generation_config(fields):
     if "tokenizer.ggml.bos_token_id" in fields:
         config["bos_token_id"] = fields["tokenizer.ggml.bos_token_id"]
     return config
-
-
-def write_tokenizer(llama, folder):
-    """Writes tokenizer.json, tokenizer_config.json, chat_template.jinja (where there is one) and generation_config.json."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(llama.path.parent, gguf_file=llama.path.name)
-    tokenizer.save_pretrained(folder)
-    (folder / "generation_config.json").write_text(json.dumps(llama.generation_config, indent=2) + "\n")

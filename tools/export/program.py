@@ -17,8 +17,8 @@ def write_checkpoint(llama, folder):
     torch.save(llama.checkpoint(), folder / "checkpoint.pth")
 
 
-def llm_config(folder, options):
-    """The exporter's configuration for the params.json and checkpoint.pth in `folder`."""
+def llm_config(folder, options, quantized=True):
+    """The exporter's configuration for the params.json and checkpoint.pth in `folder`; `quantized`: it quantizes them."""
     from executorch.extension.llm.export.config import llm_config as schema
 
     config = schema.LlmConfig()
@@ -33,10 +33,11 @@ def llm_config(folder, options):
     config.export.max_seq_length = options.max_seq_length
     config.export.max_context_length = options.max_context_length
     config.export.output_dir = str(folder)
-    config.quantization.qmode = "4w"
-    config.quantization.group_size = options.group_size
-    config.quantization.embedding_quantize = options.embedding_quantize
-    config.quantization.use_hqq = False
+    if quantized:
+        config.quantization.qmode = "4w"
+        config.quantization.group_size = options.group_size
+        config.quantization.embedding_quantize = options.embedding_quantize
+        config.quantization.use_hqq = False
     config.backend.vulkan.enabled = True
     return config
 
