@@ -21,7 +21,7 @@ for (const name of names) {
     const path = join(folder, name + ending);
     return existsSync(path) ? openAsBlob(path) : undefined;
   };
-  const wrong = await runCase(sconce, device, open);
+  const wrong = await runCase(sconce, device, open, 'reused');
   if (!wrong) continue;
   ++failures;
   console.log(`${name}: ${wrong}`);

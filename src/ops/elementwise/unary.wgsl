@@ -22,7 +22,7 @@ fn apply(x: vec4<f32>) -> vec4<f32> {
     case op_square: { return x * x; }
     case op_pow: { return pow(x, vec4<f32>(params.p)); }
     case op_pow_int: { return int_power(x, i32(params.p)); }
-    case op_exp: { return exp(x); }
+    case op_exp: { return exponential(x); }
     case op_exp2: { return exp2(x); }
     case op_expm1: { return expm1(x); }
     case op_log: { return log(x); }
@@ -36,7 +36,7 @@ fn apply(x: vec4<f32>) -> vec4<f32> {
     case op_acos: { return atan2(sqrt((1.0 - x) * (1.0 + x)), x); }
     case op_atan: { return atan(x); }
     case op_sinh: { return sinh_of(x); }
-    case op_cosh: { return 0.5 * (exp(x) + exp(-x)); }
+    case op_cosh: { return 0.5 * (exponential(x) + exponential(-x)); }
     case op_tanh: { return bounded_tanh(x); }
     case op_erf: { return erf(x); }
     case op_sigmoid: { return sigmoid(x); }
@@ -61,8 +61,13 @@ fn clamp_or_nan(x: vec4<f32>) -> vec4<f32> {
   return select(raised, high, raised > high);
 }
 
+// NaN stays NaN: SwiftShader's exp gives 0 for it.
+fn exponential(x: vec4<f32>) -> vec4<f32> {
+  return select(exp(x), x, !(x == x));
+}
+
 fn sigmoid(x: vec4<f32>) -> vec4<f32> {
-  return 1.0 / (1.0 + exp(-x));
+  return 1.0 / (1.0 + exponential(-x));
 }
 
 // Some drivers compute tanh from exp(2x), which overflows and cancels near zero; at 15 it is 1 in f32.
@@ -76,7 +81,7 @@ fn bounded_tanh(x: vec4<f32>) -> vec4<f32> {
 fn sinh_of(x: vec4<f32>) -> vec4<f32> {
   let x2 = x * x;
   let series = x * (1.0 + x2 * (0.16666667 + x2 * 0.0083333333));
-  return select(0.5 * (exp(x) - exp(-x)), series, abs(x) < vec4<f32>(0.25));
+  return select(0.5 * (exponential(x) - exponential(-x)), series, abs(x) < vec4<f32>(0.25));
 }
 
 // x less a multiple of 2 pi, in -pi to pi, where WGSL bounds the error of sin and cos. 2 pi is split in two (Cody and
@@ -92,13 +97,13 @@ fn erf(x: vec4<f32>) -> vec4<f32> {
   let polynomial = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
   let x2 = x * x;
   let series = x * (1.1283792 + x2 * (-0.37612639 + x2 * (0.11283792 - x2 * 0.026866171)));
-  return select(sign(x) * (1.0 - polynomial * exp(-x2)), series, abs(x) < vec4<f32>(0.25));
+  return select(sign(x) * (1.0 - polynomial * exponential(-x2)), series, abs(x) < vec4<f32>(0.25));
 }
 
 // Near zero exp(x) - 1 and log(1 + x) cancel; series take over there.
 fn expm1(x: vec4<f32>) -> vec4<f32> {
   let series = x * (1.0 + x * (0.5 + x * (0.16666667 + x * (0.041666667 + x * 0.0083333333))));
-  return select(exp(x) - 1.0, series, abs(x) < vec4<f32>(0.25));
+  return select(exponential(x) - 1.0, series, abs(x) < vec4<f32>(0.25));
 }
 
 fn log1p(x: vec4<f32>) -> vec4<f32> {

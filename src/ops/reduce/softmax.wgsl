@@ -71,7 +71,7 @@ fn largest_of(start: u32, first: u32, step: u32) -> f32 {
 fn sum_of(start: u32, first: u32, step: u32, largest: f32) -> f32 {
   var sum = 0.0;
   for (var k = first; k < params.length; k += step) {
-    sum += exp(x[start + k * params.inner] - largest);
+    sum += exponential(x[start + k * params.inner] - largest);
   }
   return sum;
 }
@@ -82,7 +82,12 @@ fn write(start: u32, first: u32, step: u32, largest: f32, sum: f32) {
     if (logarithm) {
       y[at] = x[at] - largest - log(sum);
     } else {
-      y[at] = exp(x[at] - largest) / sum;
+      y[at] = exponential(x[at] - largest) / sum;
     }
   }
+}
+
+// NaN stays NaN: SwiftShader's exp gives 0 for it.
+fn exponential(x: f32) -> f32 {
+  return select(exp(x), x, !(x == x));
 }

@@ -1,0 +1,84 @@
+// What the tests in headless Chromium share: the browser with its software adapter, servers of the package and the
+// fixtures, pages, and a line for each test.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+
+import { serve } from '../../serve.mjs';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+export const FIXTURES = here('../../../tests/fixtures/');
+/** Screenshots and files that tests make; nothing here is kept in git. */
+export const WORK = here('../../../build/web/');
+export const MODEL = here('../../../build/models/smollm2-135m-instruct/');
+mkdirSync(WORK, { recursive: true });
+
+const FLAGS = [
+  '--headless=new', '--no-sandbox', '--enable-unsafe-webgpu', '--use-webgpu-adapter=swiftshader', '--enable-precise-memory-info',
+];
+const IMPORTS = {
+  '@huggingface/jinja': '/node_modules/@huggingface/jinja/dist/index.js',
+  '@huggingface/tokenizers': '/node_modules/@huggingface/tokenizers/dist/tokenizers.mjs',
+};
+writeFileSync(join(WORK, 'blank.html'),
+  `<!doctype html><title>Sconce test</title><script type="importmap">${JSON.stringify({ imports: IMPORTS })}</script>`);
+
+const FOLDERS = {
+  '/dist/': here('../../dist/'), '/node_modules/': here('../../node_modules/'), '/test/': here('../'), '/fixtures/': FIXTURES,
+  '/goldens/': here('../../../build/goldens/'), '/work/': WORK, '/model/': MODEL, '/': here('../../page/dist/'),
+};
+const watch = readFileSync(here('watch.js'), 'utf8');
+
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
+const servers = [];
+
+/** A server of all folders, with the options of serve(); gives the address of a path. */
+export async function startServer(options) {
+  const server = await serve(FOLDERS, options);
+  servers.push(server);
+  return (path) => `http://localhost:${server.address().port}${path}`;
+}
+export const at = await startServer();
+
+/** A page in a profile of its own, with `watched` (watch.js). An error that nothing catches fails the test that runs. */
+export async function openPage(address, options = {}) {
+  const context = await browser.newContext(options);
+  await context.addInitScript(watch);
+  const page = await context.newPage();
+  page.on('pageerror', (error) => uncaught.push(error));
+  await page.goto(address.startsWith('/') ? at(address) : address);
+  return page;
+}
+/** A page that is empty but for the import map: tests import /dist/index.js there. */
+export const openBlank = (options) => openPage('/work/blank.html', options);
+
+const uncaught = [];
+const filter = process.argv[2] ?? '';
+let ran = 0, failures = 0;
+
+/** Runs `body`, which gives or throws what is wrong, unless the command's argument filters it out. */
+export async function test(name, body) {
+  if (!name.includes(filter)) return;
+  const start = performance.now();
+  let wrong = '';
+  try {
+    wrong = (await body()) ?? '';
+  } catch (error) {
+    wrong = String(error.stack ?? error);
+  }
+  for (const error of uncaught.splice(0)) wrong += ` Uncaught: ${error.stack ?? error}`;
+  ++ran;
+  if (wrong) ++failures;
+  console.log(`${wrong ? 'FAIL' : 'ok  '} ${name} (${((performance.now() - start) / 1000).toFixed(1)} s) ${wrong}`);
+}
+
+export const equal = (actual, wanted, what) => (actual === wanted ? '' : `${what} is ${actual} instead of ${wanted}. `);
+
+/** Ends the browser and the process. */
+export async function finish() {
+  await browser.close();
+  for (const server of servers) server.close();
+  console.log(`${ran - failures} of ${ran} tests pass.`);
+  process.exit(failures > 0 || ran === 0 ? 1 : 0);
+}
