@@ -73,6 +73,13 @@ TEST(Sha256, MatchesPublishedDigests) {
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   for (size_t count : {0, 1, 55, 56, 63, 64, 65, 1000})
     EXPECT_EQ(sha256_hex_of_zeros(count), sha256_hex(std::vector<std::byte>(count))) << count;
+  const std::string text(300, 'x');
+  const auto bytes = std::as_bytes(std::span(text));
+  for (size_t piece : {1, 7, 63, 64, 65, 128, 299}) {
+    Sha256 pieces;
+    for (size_t at = 0; at < bytes.size(); at += piece) pieces.add(bytes.subspan(at, std::min(piece, bytes.size() - at)));
+    EXPECT_EQ(pieces.finish(), sha256_hex(bytes)) << piece;
+  }
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 #include "base/sha256.h"
 
-#include <array>
+#include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace sconce {
 namespace {
@@ -18,63 +17,70 @@ constexpr std::array<uint32_t, 64> kRound = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-class Sha256 {
- public:
-  void block(const uint8_t* data) {
-    std::array<uint32_t, 64> w;
-    for (int i = 0; i < 16; ++i)
-      w[i] = uint32_t{data[4 * i]} << 24 | uint32_t{data[4 * i + 1]} << 16 | uint32_t{data[4 * i + 2]} << 8 |
-             data[4 * i + 3];
-    for (int i = 16; i < 64; ++i) {
-      uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ w[i - 15] >> 3;
-      uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ w[i - 2] >> 10;
-      w[i] = w[i - 16] + s0 + w[i - 7] + s1;
-    }
-    auto [a, b, c, d, e, f, g, h] = state_;
-    for (int i = 0; i < 64; ++i) {
-      uint32_t t1 =
-          h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
-      uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
-    }
-    const std::array<uint32_t, 8> mixed = {a, b, c, d, e, f, g, h};
-    for (int i = 0; i < 8; ++i) state_[i] += mixed[i];
-  }
-
-  // The rest of the message (under 64 bytes), the padding and the length in bits.
-  std::string finish(const uint8_t* rest, size_t rest_size, uint64_t message_size) {
-    std::array<uint8_t, 128> tail{};
-    if (rest_size > 0) std::memcpy(tail.data(), rest, rest_size);
-    tail[rest_size] = 0x80;
-    const size_t end = rest_size < 56 ? 64 : 128;
-    for (int i = 0; i < 8; ++i) tail[end - 1 - i] = static_cast<uint8_t>(message_size * 8 >> (8 * i));
-    for (size_t at = 0; at < end; at += 64) block(tail.data() + at);
-    std::string hex;
-    for (uint32_t word : state_)
-      for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 15];
-    return hex;
-  }
-
- private:
-  std::array<uint32_t, 8> state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-};
-
 }  // namespace
 
+void Sha256::block(const std::byte* data) {
+  std::array<uint32_t, 64> w;
+  auto byte = [&](int i) { return std::to_integer<uint32_t>(data[i]); };
+  for (int i = 0; i < 16; ++i)
+    w[i] = byte(4 * i) << 24 | byte(4 * i + 1) << 16 | byte(4 * i + 2) << 8 | byte(4 * i + 3);
+  for (int i = 16; i < 64; ++i) {
+    uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ w[i - 15] >> 3;
+    uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ w[i - 2] >> 10;
+    w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+  }
+  auto [a, b, c, d, e, f, g, h] = state_;
+  for (int i = 0; i < 64; ++i) {
+    uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + kRound[i] + w[i];
+    uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
+  }
+  const std::array<uint32_t, 8> mixed = {a, b, c, d, e, f, g, h};
+  for (int i = 0; i < 8; ++i) state_[i] += mixed[i];
+}
+
+void Sha256::add(std::span<const std::byte> bytes) {
+  const size_t held = size_ % rest_.size();
+  size_ += bytes.size();
+  if (held > 0) {
+    const auto head = bytes.first(std::min(bytes.size(), rest_.size() - held));
+    std::ranges::copy(head, rest_.begin() + static_cast<ptrdiff_t>(held));
+    bytes = bytes.subspan(head.size());
+    if (held + head.size() < rest_.size()) return;
+    block(rest_.data());
+  }
+  for (; bytes.size() >= rest_.size(); bytes = bytes.subspan(rest_.size())) block(bytes.data());
+  std::ranges::copy(bytes, rest_.begin());
+}
+
+// The message ends with a one bit, zeros, and its length in bits.
+std::string Sha256::finish() {
+  const uint64_t bits = size_ * 8;
+  std::array<std::byte, 72> tail{std::byte{0x80}};
+  const size_t held = size_ % rest_.size();
+  const size_t zeros = (held < 56 ? 56 : 120) - held;  // with the one bit's byte
+  add(std::span(tail).first(zeros));
+  std::array<std::byte, 8> length;
+  for (size_t i = 0; i < 8; ++i) length[i] = static_cast<std::byte>(bits >> (56 - 8 * i));
+  add(length);
+  std::string hex;
+  for (uint32_t word : state_)
+    for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 15];
+  return hex;
+}
+
 std::string sha256_hex(std::span<const std::byte> bytes) {
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   Sha256 hash;
-  const size_t whole = bytes.size() / 64 * 64;
-  for (size_t at = 0; at < whole; at += 64) hash.block(data + at);
-  return hash.finish(data + whole, bytes.size() - whole, bytes.size());
+  hash.add(bytes);
+  return hash.finish();
 }
 
 std::string sha256_hex_of_zeros(uint64_t count) {
-  constexpr std::array<uint8_t, 64> kZeros{};
+  constexpr std::array<std::byte, 64> kZeros{};
   Sha256 hash;
-  for (uint64_t at = 0; at + 64 <= count; at += 64) hash.block(kZeros.data());
-  return hash.finish(kZeros.data(), count % 64, count);
+  for (; count > 0; count -= std::min<uint64_t>(count, kZeros.size()))
+    hash.add(std::span(kZeros).first(static_cast<size_t>(std::min<uint64_t>(count, kZeros.size()))));
+  return hash.finish();
 }
 
 }  // namespace sconce

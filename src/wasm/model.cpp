@@ -1,6 +1,7 @@
 // Loading: the host supplies the ranges that the reader asks for, then creates the model and replays its load Step.
 #include <fmt/ranges.h>
 
+#include "base/sha256.h"
 #include "kernels.h"
 #include "program/reader.h"
 #include "runtime/convert.h"
@@ -117,6 +118,22 @@ SCONCE_EXPORT(convert_upload) uint32_t convert_upload(std::byte* bytes, uint32_t
   auto converted = runtime::convert_upload({bytes, size}, convert);
   if (converted) std::ranges::copy(*converted, bytes);
   return status(converted);
+}
+
+// ---- content keys ----
+
+// The sha256 of a constant whose bytes pass through the host in pieces.
+SCONCE_EXPORT(sha256_create) Sha256* sha256_create() {
+  return new Sha256;
+}
+SCONCE_EXPORT(sha256_add) void sha256_add(Sha256* hash, const std::byte* bytes, uint32_t size) {
+  hash->add({bytes, size});
+}
+SCONCE_EXPORT(sha256_finish) Address sha256_finish(Sha256* hash) {
+  return give_text(hash->finish());
+}
+SCONCE_EXPORT(sha256_delete) void sha256_delete(Sha256* hash) {
+  delete hash;
 }
 
 // ---- kernels ----

@@ -92,7 +92,7 @@ export class Chat {
       return new Chat(session, handle, files);
     } catch (error) {
       session.dispose();
-      model.core.call('generation_delete', handle);
+      model.core.free('generation_delete', handle);
       throw new SconceError('corrupt_file', `The tokenizer or the chat template cannot be read: ${error}.`);
     }
   }
@@ -243,7 +243,7 @@ export class Chat {
     if (!this.answering) this.free(); // else the answer does when it ends
   }
   private free() {
-    this.session.model.core.call('generation_delete', this.handle);
+    this.session.model.core.free('generation_delete', this.handle);
   }
 }
 

@@ -10,17 +10,33 @@ type Exported = (...args: (number | bigint)[]) => number;
 
 let compiled: Promise<WebAssembly.Module> | undefined;
 
+async function compileFrom(url: URL): Promise<WebAssembly.Module> {
+  const sentence = `The core's module ${url} cannot be loaded`;
+  const response = await fetch(url).catch((error) => {
+    throw new SconceError('io', `${sentence}: ${error}.`);
+  });
+  if (!response.ok) throw new SconceError('io', `${sentence}: the server answers with status ${response.status}.`);
+  // Streaming needs the right type, which not every host sends.
+  const isTyped = response.headers.get('Content-Type')?.split(';')[0].trim() === 'application/wasm';
+  const module = isTyped ? WebAssembly.compileStreaming(response) : response.arrayBuffer().then((bytes) => WebAssembly.compile(bytes));
+  return module.catch((error) => {
+    throw new SconceError('io', `${sentence}: ${error}.`);
+  });
+}
+
 async function compile(): Promise<WebAssembly.Module> {
   const url = new URL('./sconce.wasm', import.meta.url);
-  if (url.protocol !== 'file:') return WebAssembly.compileStreaming(fetch(url));
+  if (url.protocol !== 'file:') return compileFrom(url);
   const files = 'node:fs/promises'; // kept from bundlers
   const { readFile } = await import(/* @vite-ignore */ files);
   return WebAssembly.compile(await readFile(url));
 }
 
+const dropped = () => new SconceError('cancelled', 'The model is disposed; load it again.');
+
 export class Core {
-  private readonly functions: Record<string, Exported>;
-  private readonly memory: WebAssembly.Memory;
+  private functions: Record<string, Exported>;
+  private memory?: WebAssembly.Memory;
   private text = new TextDecoder();
 
   static async create(): Promise<Core> {
@@ -65,14 +81,29 @@ export class Core {
   }
 
   // Views of the memory are good until the next call, which may grow it.
-  get words() { return new Uint32Array(this.memory.buffer); }
-  get view() { return new DataView(this.memory.buffer); }
-  bytes(at: number, size: number) { return new Uint8Array(this.memory.buffer, at, size); }
-  get memoryBytes() { return this.memory.buffer.byteLength; }
+  get words() { return new Uint32Array(this.buffer); }
+  get view() { return new DataView(this.buffer); }
+  bytes(at: number, size: number) { return new Uint8Array(this.buffer, at, size); }
+  get memoryBytes() { return this.memory?.buffer.byteLength ?? 0; }
+  private get buffer() {
+    if (!this.memory) throw dropped();
+    return this.memory.buffer;
+  }
+
+  /** Lets go of the instance with all of its memory, also where this object is still held. */
+  drop() {
+    this.functions = {};
+    this.memory = undefined;
+  }
 
   /** Calls sconce_<name>; addresses and counts come back without a sign. */
   call(name: string, ...args: (number | bigint)[]): number {
+    if (!this.memory) throw dropped();
     return this.functions[`sconce_${name}`](...args) >>> 0;
+  }
+  /** Deletes what a handle stands for, which goes with the memory. */
+  free(name: string, handle: number) {
+    if (this.memory) this.call(name, handle);
   }
   /** The same for functions that may fail: throws what the core says. */
   checked(name: string, ...args: (number | bigint)[]): number {
@@ -92,7 +123,7 @@ export class Core {
   }
 
   string(at: number): string {
-    const bytes = new Uint8Array(this.memory.buffer, at);
+    const bytes = new Uint8Array(this.buffer, at);
     return this.text.decode(bytes.subarray(0, bytes.indexOf(0)));
   }
 
@@ -110,7 +141,7 @@ export class Core {
     if (at === 0) throw new SconceError('out_of_memory', `The core's memory has no room for ${size} bytes.`);
     return at;
   }
-  release(at: number) { this.call('release', at); }
+  release(at: number) { this.free('release', at); }
 
   /** Runs `use` with a copy of `bytes` in the core's memory. */
   withBytes<T>(bytes: Uint8Array, use: (at: number) => T): T {

@@ -20,7 +20,9 @@ export async function openDevice(): Promise<GPUDevice> {
   if (!adapter) throw new SconceError('unsupported', 'The browser offers no WebGPU adapter; its GPU may be blocked.');
   const requiredFeatures = (['shader-f16', 'subgroups'] as GPUFeatureName[]).filter((f) => adapter.features.has(f));
   const requiredLimits = Object.fromEntries(LIMITS.map((limit) => [limit, adapter.limits[limit]]));
-  return adapter.requestDevice({ requiredFeatures, requiredLimits });
+  return adapter.requestDevice({ requiredFeatures, requiredLimits }).catch((error) => {
+    throw new SconceError('unsupported', `The browser gives no WebGPU device: ${error}.`);
+  });
 }
 
 export interface Pipeline {
@@ -65,7 +67,9 @@ export class Gpu {
     await Promise.race([this.device.lost, new Promise((resolve) => setTimeout(resolve, 50))]);
     await undefined;
     if (this.lost) return this.lost;
-    return error instanceof SconceError ? error : new SconceError('internal', `WebGPU refuses a call: ${error}`);
+    if (error instanceof SconceError) return error;
+    const whose = error instanceof WebAssembly.RuntimeError ? 'The core stops; this is a defect of Sconce' : 'WebGPU refuses a call';
+    return new SconceError('internal', `${whose}: ${error}`);
   }
 
   /** Runs `make` and throws what the device reports of it. `what`: "buffer 7 of 1024 bytes for an activation". */
@@ -131,7 +135,11 @@ export class Gpu {
     const made: Pipeline = { label, layout: group, ready: Promise.resolve() };
     made.ready = this.device
       .createComputePipelineAsync({ label, layout, compute: { module, entryPoint: 'main' } })
-      .then((pipeline) => void (made.pipeline = pipeline));
+      .then((pipeline) => void (made.pipeline = pipeline), (error) => {
+        this.pipelines.delete(key); // another model may try again
+        this.check();
+        throw new SconceError('internal', `The kernel ${label} does not compile: ${error.message ?? error}`);
+      });
     made.ready.catch(() => {}); // whoever awaits it is told
     this.pipelines.set(key, made);
     return made;

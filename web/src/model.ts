@@ -90,6 +90,10 @@ export class Model {
     checkSignal(signal);
     const device = options.device ?? (await openDevice());
     const gpu = Gpu.of(device);
+    const pipelines = (done: number, total: number) => {
+      checkSignal(signal);
+      options.progress?.({ stage: 'pipelines', done, total, cached: 0 });
+    };
     let replayer: Replayer | undefined;
     try {
       const core = await Core.create();
@@ -101,7 +105,7 @@ export class Model {
       const step = core.call('model_load_step', handle);
       replayer.startPipelines(step); // they compile while weights upload
       await uploadWeights(replayer, core, step, sources, constantsOf(core, handle), options);
-      await replayer.prepare(step, (done, total) => options.progress?.({ stage: 'pipelines', done, total, cached: 0 }));
+      await replayer.prepare(step, pipelines);
       checkSignal(signal);
       gpu.check();
       return new Model(gpu, core, handle, replayer, options.warmUp ?? true, !options.device);
@@ -119,12 +123,13 @@ export class Model {
    */
   async session(method = 'forward', kind: SessionKind = 'session_create'): Promise<Session> {
     if (this.disposed) throw new SconceError('invalid_argument', 'The model is disposed; load it again.');
-    const session = await Session.create(this, method, kind);
-    if (this.disposed) session.dispose();
-    else this.sessions.add(session);
-    return session;
+    return Session.create(this, method, kind);
   }
 
+  /** Of a session that `dispose()` is to free with the model. */
+  remember(session: Session) {
+    this.sessions.add(session);
+  }
   /** Of a session that is disposed. */
   forget(session: Session) {
     this.sessions.delete(session);
@@ -137,6 +142,7 @@ export class Model {
     for (const session of this.sessions) session.dispose();
     this.replayer.dispose();
     if (this.ownsDevice) this.gpu.device.destroy();
+    this.core.drop();
   }
   [Symbol.dispose]() {
     this.dispose();
@@ -197,20 +203,29 @@ export class Session {
     const { core } = model;
     const handle = core.withString(name, (at) => core.handle(kind, model.handle, at));
     const session = new Session(model, model.methods.find((method) => method.name === name)!, handle);
+    model.remember(session);
     try {
       if (model.warmUp) await session.aside('session_warm_up');
       await session.aside('session_reset');
     } catch (error) {
       session.dispose();
-      throw await model.gpu.explain(error);
+      throw error;
     }
     return session;
   }
 
-  private async aside(name: string) {
-    const step = this.model.core.call(name, this.handle);
-    await this.replayer.prepare(step);
-    this.replayer.submit(step);
+  /** Submits a Step outside of runs. */
+  private aside(name: string): Promise<void> {
+    return this.alone(async () => {
+      try {
+        const step = this.model.core.call(name, this.handle);
+        await this.replayer.prepare(step);
+        this.check();
+        this.replayer.submit(step);
+      } catch (error) {
+        throw this.disposed ? this.gone() : await this.model.gpu.explain(error);
+      }
+    });
   }
 
   /**
@@ -258,7 +273,7 @@ export class Session {
 
   /** One run at a time is planned; disposing waits for it with what belongs to the core. */
   private async alone<T>(body: () => Promise<T>): Promise<T> {
-    if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before starting another.');
+    if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before starting another or resetting.');
     this.check();
     this.model.gpu.check();
     this.running = true;
@@ -274,6 +289,10 @@ export class Session {
   private async submitRun(): Promise<PendingRead> {
     for (;;) {
       const reads = await this.submitPhase();
+      if (this.disposed) {
+        reads.giveUp();
+        throw this.gone();
+      }
       if (this.model.core.call('session_in_last_phase', this.handle)) return reads;
       await this.take(reads, (bytes) => this.finish(bytes));
     }
@@ -286,7 +305,7 @@ export class Session {
       this.check();
     } catch (error) {
       core.call('session_abandon', this.handle);
-      throw await gpu.explain(error);
+      throw this.disposed ? this.gone() : await gpu.explain(error);
     }
     try {
       const step = core.call('session_commit', this.handle);
@@ -333,11 +352,8 @@ export class Session {
   }
 
   /** Puts state (KV caches) back to what the program stores; mends a session that an error broke. */
-  async reset(): Promise<void> {
-    this.check();
-    if (this.running) throw new SconceError('invalid_argument', 'A run of this session is pending; await it before resetting.');
-    this.model.gpu.check();
-    await this.aside('session_reset');
+  reset(): Promise<void> {
+    return this.aside('session_reset');
   }
 
   /** Whether `dispose()` was called, here or on the model. */
@@ -365,7 +381,7 @@ export class Session {
     if (!this.running) this.free();
   }
   private free() {
-    this.model.core.call('session_delete', this.handle);
+    this.model.core.free('session_delete', this.handle);
   }
   [Symbol.dispose]() {
     this.dispose();

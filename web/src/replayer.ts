@@ -74,6 +74,15 @@ export class Replayer {
 
   /** Makes what the tables have gained since the last call. After an error what was there before still works. */
   async prepare(step: number, progress?: (done: number, total: number) => void): Promise<void> {
+    await this.allocate(step);
+    for (; this.ready < this.pipelines.length; ++this.ready) {
+      progress?.(this.ready, this.pipelines.length);
+      await this.pipelines[this.ready].ready;
+    }
+  }
+
+  /** The same without waiting for pipelines. */
+  async allocate(step: number): Promise<void> {
     this.gpu.check();
     this.startPipelines(step);
     const words = this.core.words;
@@ -89,14 +98,6 @@ export class Replayer {
     if (changed.length > 0) await this.makeBuffers(changed);
     const noGroup = this.params !== kNone && !this.paramsGroup;
     if (this.stale.length > 0 || noGroup) await this.gpu.guarded(() => 'the bind groups of a Step', () => this.makeGroups(step));
-    for (; this.ready < this.pipelines.length; ++this.ready) {
-      const pipeline = this.pipelines[this.ready];
-      progress?.(this.ready, this.pipelines.length);
-      await pipeline.ready.catch((error) => {
-        this.gpu.check();
-        throw new SconceError('internal', `The kernel ${pipeline.label} does not compile: ${error.message ?? error}`);
-      });
-    }
   }
 
   private changedBuffers(step: number): { id: number; size: number; use: number; lender: number }[] {
@@ -123,6 +124,7 @@ export class Replayer {
       await this.gpu.guarded(what, () => {
         for (const { id, size, use, lender } of changed) made.push([id, this.makeBuffer(size, use, lender)]);
       });
+      if (this.disposed) throw new SconceError('cancelled', 'What the buffers are for is disposed.');
     } catch (error) {
       for (const [, buffer] of made) if (buffer?.own) buffer.buffer.destroy();
       throw error;

@@ -26,7 +26,16 @@ export class BlobSource implements Source {
 }
 
 const RETRIES = 5;
-const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Ends early when the caller gives up. */
+const delay = (ms: number, signal?: AbortSignal) => new Promise<void>((resolve) => {
+  const end = () => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
+    resolve();
+  };
+  const timer = setTimeout(end, ms);
+  signal?.addEventListener('abort', end);
+});
 
 /** A file on a server that answers range requests. A dropped connection is taken up again where it broke. */
 export class RangeSource implements Source {
@@ -51,7 +60,7 @@ export class RangeSource implements Source {
         attempt = done > before ? 1 : attempt + 1;
         if (attempt > RETRIES)
           throw new SconceError('io', `${this.url} cannot be read at byte ${offset + done} after ${RETRIES} attempts: ${error}.`);
-        await delay(100 * 2 ** attempt);
+        await delay(100 * 2 ** attempt, signal);
       }
     }
     return bytes;
@@ -60,13 +69,22 @@ export class RangeSource implements Source {
   private async request(offset: number, size: number, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const headers = { Range: `bytes=${offset}-${offset + size - 1}` };
     const response = await fetch(this.url, { headers, signal });
-    if (response.status === 206) return chunks(response.body!);
+    if (response.status === 206) {
+      const begin = /^bytes (\d+)-/.exec(response.headers.get('Content-Range') ?? '')?.[1];
+      const total = sizeOf(response);
+      if (Number(begin) === offset && total === this.size) return chunks(response.body!);
+      await response.body?.cancel();
+      throw new SconceError('io', `${this.url} has changed while it was read: of ${this.size} bytes, those from ${offset} on were asked for, and it gives those from ${begin} on of ${total}. Load it again.`);
+    }
     await response.body?.cancel();
     const sentence = `${this.url} answers a request for a range with status ${response.status}.`;
     if (response.status >= 500) throw new Error(sentence); // may pass
     throw new SconceError('io', sentence);
   }
 }
+
+/** Bytes of the whole file, as an answer with a range says; NaN when it does not, or may not be asked (CORS). */
+const sizeOf = (response: Response) => Number(response.headers.get('Content-Range')?.split('/')[1] ?? NaN);
 
 const PIECE_BYTES = 256 << 10;
 
@@ -121,17 +139,16 @@ export async function openSource(
 ): Promise<Source> {
   if (from instanceof Blob) return new BlobSource(from);
   const url = String(from);
-  let response: Response;
-  try {
-    response = await fetch(url, { headers: { Range: 'bytes=0-0' }, signal });
-  } catch (error) {
+  const request = (headers: Record<string, string>) => fetch(url, { headers, signal }).catch((error) => {
     checkSignal(signal);
     throw new SconceError('io', `${url} cannot be fetched: ${error}.`);
-  }
-  const size = Number(response.headers.get('Content-Range')?.split('/')[1]);
-  if (response.status === 206 && size > 0) {
-    await response.arrayBuffer();
-    return new RangeSource(url, size);
+  });
+  let response = await request({ Range: 'bytes=0-0' });
+  if (response.status === 206) {
+    const size = sizeOf(response);
+    await response.body?.cancel();
+    if (size > 0) return new RangeSource(url, size);
+    response = await request({}); // the server does not let this page see how large the file is
   }
   if (!response.ok)
     throw new SconceError(response.status === 404 ? 'not_found' : 'io', `${url} answers with status ${response.status}.`);

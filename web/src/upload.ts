@@ -36,7 +36,7 @@ export async function uploadWeights(
   replayer: Replayer, core: Core, step: number, sources: Source[], constants: CachedConstant[], options: LoadOptions,
 ): Promise<void> {
   const { signal, progress } = options;
-  const cache = options.cache === false ? undefined : await ConstantCache.open(constants, options.warn);
+  const cache = options.cache === false ? undefined : await ConstantCache.open(core, constants, options.warn);
   const stop = new AbortController(); // ends reads ahead when loading fails
   const abort = () => stop.abort();
   signal?.addEventListener('abort', abort);
@@ -75,12 +75,12 @@ export async function uploadWeights(
   };
 
   try {
-    await replayer.prepare(step);
+    await replayer.allocate(step);
     await replayer.load(step, (uploads) => {
       queue = uploads;
       total = uploads.reduce((sum, { size }) => sum + size, 0);
     }, supply);
-    await cache?.finish();
+    await cache?.abandon();
     await replayer.gpu.device.queue.onSubmittedWorkDone();
   } catch (error) {
     await cache?.abandon();

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import './node_device.mjs';
 import { Sconce } from '../dist/index.js';
 import { openDevice } from '../dist/gpu.js';
+import { chatFiles, words } from './tiny_chat.mjs';
 
 // What the driver does, in order; and the buffers that live.
 const calls = [];
@@ -25,21 +26,8 @@ spy(Object.getPrototypeOf(device.queue), 'submit', () => calls.push('submit'));
 spy(GPUBuffer.prototype, 'getMappedRange', () => calls.push('read'));
 spy(GPUBuffer.prototype, 'destroy', (buffer) => buffers.delete(buffer));
 
-// A word for each of its 128 tokens.
-const words = Array.from({ length: 128 }, (_, i) => `w${i}`);
-const tokenizer = {
-  version: '1.0', added_tokens: [], normalizer: null, pre_tokenizer: { type: 'WhitespaceSplit' }, post_processor: null,
-  decoder: { type: 'WordPiece', prefix: '##', cleanup: false },
-  model: { type: 'WordPiece', vocab: Object.fromEntries(words.map((word, i) => [word, i])), unk_token: 'w0', continuing_subword_prefix: '##', max_input_chars_per_word: 100 },
-};
 const program = readFileSync(new URL('../../tests/fixtures/ops/models/llama.pte', import.meta.url));
-const file = (name, contents) => new File([typeof contents === 'object' && !(contents instanceof Uint8Array) ? JSON.stringify(contents) : contents], name);
-const files = (endTokens = []) => [
-  file('model.pte', program), file('tokenizer.json', tokenizer), file('tokenizer_config.json', {}),
-  file('chat_template.jinja', '{% for message in messages %}{{ message.content }} {% endfor %}'),
-  file('generation_config.json', { eos_token_id: endTokens }),
-];
-const load = (endTokens) => Sconce.load(files(endTokens), { device, warmUp: false });
+const load = (endTokens) => Sconce.load(chatFiles(program, endTokens), { device, warmUp: false });
 
 let failures = 0;
 async function test(name, body) {

@@ -51,7 +51,15 @@ export async function openPage(address, options = {}) {
   return page;
 }
 /** A page that is empty but for the import map: tests import /dist/index.js there. */
-export const openBlank = (options) => openPage('/work/blank.html', options);
+export const openBlank = (options, from = at) => openPage(from('/work/blank.html'), options);
+
+/** A test's body that runs in a page of its own, with in_page.mjs and `argument`. */
+export const inPage = (body, argument) => async () => {
+  const page = await openBlank();
+  const wrong = await page.evaluate(`(async () => (${body})(await import('/test/browser/in_page.mjs'), ${JSON.stringify(argument)}))()`);
+  await page.context().close();
+  return wrong;
+};
 
 const uncaught = [];
 const filter = process.argv[2] ?? '';
