@@ -1,6 +1,6 @@
 // The chat page: one model at a time, in one of four states: start, loading, chat; a notice says what went wrong.
 
-import { Sconce, SconceError, type Chat, type Progress, type SconceSource } from '../dist/index.js';
+import { Sconce, SconceError, type Chat, type Message, type Progress, type SconceSource } from '../dist/index.js';
 
 const $ = <T extends HTMLElement = HTMLElement>(id: string) => document.getElementById(id) as T;
 const [text, log] = [$<HTMLTextAreaElement>('text'), $('log')];
@@ -31,7 +31,8 @@ function notice(sentence: string, action?: [label: string, act: () => void]) {
 /** An error in words for a person, with what can be done about it. */
 function report(error: unknown) {
   const sentence = error instanceof Error ? error.message : String(error);
-  const again: [string, () => void] = ['Reload the model', () => void load(source!)];
+  const said = chat?.messages ?? []; // the conversation goes on where it was
+  const again: [string, () => void] = ['Reload the model', () => void load(source!, said)];
   switch (error instanceof SconceError ? error.code : 'internal') {
     case 'cancelled':
       return notice('');
@@ -64,15 +65,16 @@ function progressReporter() {
 
 // ---- loading ----
 
-async function load(from: SconceSource) {
+/** `said`: a conversation that the loaded model is to go on with; the page shows it already. */
+async function load(from: SconceSource, said: Message[] = []) {
   unload();
   source = from;
   notice('');
-  loading = new AbortController();
+  const mine = (loading = new AbortController());
   $('loading-text').textContent = 'Loading the program';
   $<HTMLProgressElement>('progress').removeAttribute('value');
   show('loading');
-  const { signal } = loading;
+  const { signal } = mine;
   try {
     const loaded = await Sconce.load(from, { signal, progress: progressReporter(), warn: notice });
     if (signal.aborted) return loaded.dispose();
@@ -80,9 +82,11 @@ async function load(from: SconceSource) {
     chat = await loaded.chat();
     void loaded.device.lost.then(() => { if (model === loaded && !answering) lost(); });
     $('model-name').textContent = nameOf(from);
-    log.replaceChildren();
+    chat.messages.push(...said);
+    if (said.length === 0) log.replaceChildren();
     show('chat');
   } catch (error) {
+    if (loading !== mine) return; // cancelled, or another model is on its way
     unload();
     show('start');
     report(error);
@@ -90,7 +94,7 @@ async function load(from: SconceSource) {
 }
 
 function lost() {
-  report(new SconceError('device_lost', 'What was said stays on the page.'));
+  report(new SconceError('device_lost', 'The conversation goes on when the model is loaded again.'));
 }
 
 function unload() {
@@ -128,8 +132,8 @@ function addAbout(message: HTMLElement, paragraph: HTMLElement) {
   copy.type = 'button';
   copy.textContent = 'Copy';
   copy.onclick = async () => {
-    await navigator.clipboard.writeText(paragraph.textContent ?? '');
-    copy.textContent = 'Copied';
+    const copied = navigator.clipboard?.writeText(paragraph.textContent ?? '') ?? Promise.reject();
+    copy.textContent = await copied.then(() => 'Copied', () => 'The browser does not allow it');
     setTimeout(() => (copy.textContent = 'Copy'), 1500);
   };
   const figures = document.createElement('span');
@@ -235,13 +239,18 @@ async function droppedFiles(data: DataTransfer): Promise<File[]> {
   const read = async (entry: FileSystemEntry): Promise<File[]> => {
     if (entry.isFile) return [await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))];
     const reader = (entry as FileSystemDirectoryEntry).createReader();
-    const children = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    const children: FileSystemEntry[] = [];
+    for (let some: FileSystemEntry[]; ; children.push(...some)) {
+      some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject)); // at most 100 at a time
+      if (some.length === 0) break;
+    }
     return (await Promise.all(children.map(read))).flat();
   };
   return (await Promise.all(entries.map(read))).flat();
 }
 
 const wanted = new URLSearchParams(location.search).get('model');
-if (!('gpu' in navigator))
+if (!('gpu' in navigator)) {
+  $('start').inert = true;
   notice('This browser has no WebGPU. Current versions of Chrome, Edge, Safari and Firefox have it; the page must come over https or from localhost.');
-else if (wanted) void load(wanted);
+} else if (wanted) void load(wanted);

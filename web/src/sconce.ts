@@ -22,7 +22,9 @@ function locate(from: SconceSource): { program: string | URL | Blob; file: Fetch
     return { program, file: async (name) => named(name) };
   }
   if (from instanceof Blob) return { program: from, file: async () => undefined };
-  const url = new URL(from, globalThis.document?.baseURI ?? globalThis.location?.href);
+  const base = globalThis.document?.baseURI ?? globalThis.location?.href;
+  if (!URL.canParse(String(from), base)) throw new SconceError('invalid_argument', `${from} is not an address${base ? '' : '; outside of a page it must be an absolute one'}.`);
+  const url = new URL(from, base);
   const program = url.pathname.endsWith('/') ? new URL('model.pte', url) : url;
   const file = async (name: string) => {
     const response = await fetch(new URL(name, url));

@@ -149,8 +149,8 @@ await test('disposed in the midst of an answer', async (expect) => {
 });
 
 await test('a tokenizer that is none says so, and leaves nothing', async (expect) => {
-  const broken = files();
-  broken[1] = file('tokenizer.json', { model: { type: 'BPE' } });
+  const broken = chatFiles(program);
+  broken[1] = new File([JSON.stringify({ model: { type: 'BPE' } })], 'tokenizer.json');
   const before = buffers.size;
   const other = await Sconce.load(broken, { device, warmUp: false });
   expect('the code', await other.chat().then(() => 'made', ({ code }) => code), 'corrupt_file');

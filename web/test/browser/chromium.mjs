@@ -33,18 +33,24 @@ const watch = readFileSync(here('watch.js'), 'utf8');
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
 const servers = [];
 
-/** A server of all folders, with the options of serve(); gives the address of a path. */
-export async function startServer(options) {
+/** A server of all folders, with the options of serve(), that waits `pace()` ms for each answer; gives the address of a path. */
+export async function startServer({ pace = () => 0, ...options } = {}) {
   const server = await serve(FOLDERS, options);
+  const [answer] = server.listeners('request');
+  server.removeAllListeners('request').on('request', (...args) => (pace() > 0 ? setTimeout(answer, pace(), ...args) : answer(...args)));
   servers.push(server);
   return (path) => `http://localhost:${server.address().port}${path}`;
 }
 export const at = await startServer();
 
-/** A page in a profile of its own, with `watched` (watch.js). An error that nothing catches fails the test that runs. */
-export async function openPage(address, options = {}) {
+/**
+ * A page in a profile of its own, with `watched` (watch.js) and after `init`. An error that nothing catches fails the test
+ * that runs.
+ */
+export async function openPage(address, options = {}, init = undefined) {
   const context = await browser.newContext(options);
   await context.addInitScript(watch);
+  if (init) await context.addInitScript(init);
   const page = await context.newPage();
   page.on('pageerror', (error) => uncaught.push(error));
   await page.goto(address.startsWith('/') ? at(address) : address);
