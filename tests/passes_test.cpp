@@ -315,5 +315,44 @@ TEST(Rewrite, LeavesClonesAloneWithoutFusion) {
   EXPECT_EQ(rewritten(b.finish({y}), {.fuse = false}).size(), 2u);
 }
 
+// ---- split_quantized ----
+
+// Two linears with 8-bit activations of one input, each behind a choose_qparams of its own with the given range.
+Graph quantized_pair(int first_low, int second_low) {
+  GraphBuilder b;
+  const ValueId x = b.input({4, 64});
+  std::vector<ValueId> outputs;
+  for (int low : {first_low, second_low}) {
+    const ValueId scale = b.tensor({4}), zero_point = b.tensor({4}, Dtype::i8);
+    b.call("torchao.choose_qparams_affine.default",
+           {x, "ASYMMETRIC", Arg::ints({1, 64}), 1, low, 127, 1e-5, 6, 1}, std::vector{scale, zero_point});
+    const std::string n = std::to_string(outputs.size());
+    const ValueId weight = b.constant({8, 32}, "w" + n, Dtype::u8), sums = b.constant({2, 8}, "sums" + n, Dtype::i32);
+    outputs.push_back(b.call("et_vk.linear_dq8ca_q4gsw.default",
+                             {x, scale, zero_point, weight, sums, b.constant({2, 8}, "s" + n), 32, nullptr},
+                             Shape{4, 8}));
+  }
+  return b.finish(outputs);
+}
+
+std::vector<std::string> operators(Graph graph) {
+  rewrite(graph, {});
+  EXPECT_TRUE(graph::check(graph));
+  std::vector<std::string> names;
+  for (const graph::Node& node : graph.nodes) names.push_back(node.op);
+  return names;
+}
+
+TEST(SplitQuantized, SharesTheRoundingOfOneInput) {
+  EXPECT_THAT(operators(quantized_pair(-128, -128)),
+              ElementsAre("torchao.choose_qparams_affine.default", "sconce.round_rows", "sconce.q4_linear"));
+}
+
+TEST(SplitQuantized, RoundsTwiceWhereTheRangesDiffer) {
+  EXPECT_THAT(operators(quantized_pair(-128, -64)),
+              ElementsAre("torchao.choose_qparams_affine.default", "sconce.round_rows", "sconce.q4_linear",
+                          "torchao.choose_qparams_affine.default", "sconce.round_rows", "sconce.q4_linear"));
+}
+
 }  // namespace
 }  // namespace sconce::passes

@@ -9,6 +9,7 @@
 #include "ops/linear/linear.h"
 #include "ops/movement/movement.h"
 #include "ops/norm/norm.h"
+#include "ops/quantize/quantize.h"
 #include "ops/reduce/reduce.h"
 #include "ops/rope/rope.h"
 #include "ops/sampling/sampling.h"
@@ -138,6 +139,7 @@ constexpr OperatorInfo kOperators[] = {
     {"aten.bmm.default", plan_bmm, {}},
     {"aten.linear.default", plan_linear, {}},
     {"aten.mm.default", plan_mm, {}},
+    {"et_vk.linear_dq8ca_q4gsw.default", plan_linear_dq8ca_q4gsw, {}},
     {"et_vk.linear_q4gsw.default", plan_linear_q4gsw, {}},
     {"et_vk.linear_qcs4w.default", plan_linear_qcs4w, {}},
     {"sconce.q4_linear", plan_q4_linear, {}},
@@ -179,6 +181,10 @@ constexpr OperatorInfo kOperators[] = {
     {"aten.native_group_norm.default", plan_group_norm, {}},
     {"aten.native_layer_norm.default", plan_layer_norm, {}},
     {"et_vk.rms_norm.default", plan_rms_norm, {}},
+
+    // quantize
+    {"sconce.round_rows", plan_round_rows, {}},
+    {"torchao.choose_qparams_affine.default", plan_choose_qparams_affine, {}},
 
     // reduce
     {"aten._log_softmax.default", plan_log_softmax, {}},

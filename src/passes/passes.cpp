@@ -32,7 +32,7 @@ void remove_dead_nodes(graph::Graph& graph) {
 namespace {
 
 void fuse(graph::Graph& graph) {
-  for (auto pass : {fold_views, fuse_swiglu, fuse_residual, join_linears, fuse_norm, fuse_rotary}) {
+  for (auto pass : {fold_views, split_quantized, fuse_swiglu, fuse_residual, join_linears, fuse_norm, fuse_rotary}) {
     pass(graph);
     remove_dead_nodes(graph);  // what a pass left behind must not look like a reader to the next
   }

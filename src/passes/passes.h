@@ -20,6 +20,9 @@ void remove_dead_nodes(graph::Graph& graph);
 // Reads around views: see fold_views.cpp.
 void fold_views(graph::Graph& graph);
 
+// Takes the rounding of activations out of linears: see split_quantized.cpp.
+void split_quantized(graph::Graph& graph);
+
 // Linears with 4-bit weights and their neighbours become nodes of sconce.q4_linear: see the file of each name. Two
 // linears that gate each other, and one that ends in a sum, are found before the others are joined; a linear with a
 // residual takes no norm.

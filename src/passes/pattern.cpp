@@ -111,6 +111,8 @@ bool equal(const Graph& graph, ValueId a, ValueId b) {
   if (x.index() != y.index()) return false;
   if (const auto* number = std::get_if<int64_t>(&x)) return *number == std::get<int64_t>(y);
   if (const auto* number = std::get_if<double>(&x)) return *number == std::get<double>(y);
+  if (const auto* flag = std::get_if<bool>(&x)) return *flag == std::get<bool>(y);
+  if (const auto* text = std::get_if<std::string>(&x)) return *text == std::get<std::string>(y);
   if (const auto* ints = std::get_if<graph::IntList>(&x)) return ints->items == std::get<graph::IntList>(y).items;
   if (const auto* list = std::get_if<graph::ValueList>(&x))
     return std::ranges::equal(list->items, std::get<graph::ValueList>(y).items,

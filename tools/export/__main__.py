@@ -57,6 +57,12 @@ def parse_arguments():
     parser.add_argument("--output", type=pathlib.Path, required=True, help="the model directory to make")
     parser.add_argument("--max-seq-length", type=int, default=256, help="one run takes up to this many tokens less one")
     parser.add_argument("--max-context-length", type=int, default=512, help="rows of the KV cache")
+    parser.add_argument(
+        "--quantization",
+        choices=("4w", "8da4w"),
+        default="4w",
+        help="4-bit weights, with activations as they are or rounded to 8 bits, a scale a token",
+    )
     parser.add_argument("--group-size", type=int, default=32, help="weights of a linear that share one scale")
     parser.add_argument(
         "--embedding-quantize", default="4,32", metavar="BITS,GROUP", help="quantization of the token embedding"

@@ -52,7 +52,7 @@ class Geometry:
         builder = program.quantize(program.llm_config(folder, options, quantized=False))
         for name, module in list(builder.model.named_modules()):
             if isinstance(module, torch.nn.Linear):
-                module.weight = torch.nn.Parameter(made_up_linear(name, module, options.group_size), requires_grad=False)
+                module.weight = torch.nn.Parameter(made_up_linear(name, module, options), requires_grad=False)
         bits, group = map(int, options.embedding_quantize.split(","))
         builder.model.tok_embeddings = made_up_embedding(builder.model.tok_embeddings, bits, group)
         return builder
@@ -64,12 +64,12 @@ def geometry(name, layers=None):
     return Geometry(name, params | {"n_layers": min(layers or params["n_layers"], params["n_layers"])})
 
 
-def made_up_linear(name, linear, group_size):
-    """The 4-bit weight of torchao's IntxWeightOnlyConfig for a linear."""
+def made_up_linear(name, linear, options):
+    """The weight of a linear as torchao's configuration for 4w or 8da4w makes it."""
     from torchao.quantization import IntxUnpackedToInt8Tensor
 
     rows, columns = linear.weight.shape
-    groups = columns // group_size
+    groups = columns // options.group_size
     generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
     integers = torch.randint(-8, 8, (PERIOD,), dtype=torch.int8, generator=generator)
     scale = (0.5 + torch.rand(SCALE_PERIOD, generator=generator)) / math.sqrt(MEAN_SQUARE * columns)
@@ -78,9 +78,9 @@ def made_up_linear(name, linear, group_size):
         scale=periodic(scale, rows * groups).reshape(rows, groups),
         zero_point=torch.zeros(rows, groups, dtype=torch.int8),
         target_dtype=torch.int4,
-        block_size=(1, group_size),
+        block_size=(1, options.group_size),
         dtype=torch.float32,
-        activation_quantization=None,
+        activation_quantization="int8_asym_per_token" if options.quantization == "8da4w" else None,
     )
 
 

@@ -34,7 +34,7 @@ def llm_config(folder, options, quantized=True):
     config.export.max_context_length = options.max_context_length
     config.export.output_dir = str(folder)
     if quantized:
-        config.quantization.qmode = "4w"
+        config.quantization.qmode = options.quantization
         config.quantization.group_size = options.group_size
         config.quantization.embedding_quantize = options.embedding_quantize
         config.quantization.use_hqq = False

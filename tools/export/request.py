@@ -13,6 +13,7 @@ class Options:
 
     max_seq_length: int = 256
     max_context_length: int = 512
+    quantization: str = "4w"  # of linears: 4w, or 8da4w: activations are rounded to 8 bits, too
     group_size: int = 32
     embedding_quantize: str = "4,32"
 

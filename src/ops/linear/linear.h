@@ -6,6 +6,7 @@
 namespace sconce::ops {
 
 Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan);
+Result<void> plan_linear_dq8ca_q4gsw(const Call& call, NodePlan& plan);  // 8-bit activations
 Result<void> plan_linear_qcs4w(const Call& call, NodePlan& plan);
 Result<void> plan_q4_linear(const Call& call, NodePlan& plan);  // what passes make of these two and their neighbours
 Result<void> plan_linear(const Call& call, NodePlan& plan);

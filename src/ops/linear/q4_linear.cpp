@@ -5,6 +5,7 @@
 #include "ops/linear/rows.h"
 #include "ops/movement/movement.h"
 #include "ops/norm/norm.h"
+#include "ops/quantize/quantize.h"
 #include "ops/shared/strides.h"
 
 namespace sconce::ops {
@@ -122,6 +123,22 @@ Result<void> plan_only_output(const Call& call, Q4Product product, const Shape& 
 // Two weights a byte, the earlier one in the low nibble.
 Result<void> plan_linear_q4gsw(const Call& call, NodePlan& plan) {
   return plan_single(call, {.weights = 1, .scales = 2, .group_size = 3, .bias = 4}, plan);
+}
+
+// et_vk.linear_dq8ca_q4gsw(x [..., K], scale [...], zero_point i8 [...], weight u8 [N, >= K/2], sums of the weights,
+//                          scales [>= groups, >= N], group_size, bias [>= N] or null) -> y [..., N]
+// As linear_q4gsw of x rounded to int8. The integer sum of a group, times both scales, is the f32 sum of the rounded
+// values times the weights, so no kernel of its own is needed, nor the sums of the weights.
+Result<void> plan_linear_dq8ca_q4gsw(const Call& call, NodePlan& plan) {
+  SCONCE_TRY(QuantizedRows rows, read_quantized_rows(call));
+  SCONCE_TRY(Q4Weights weights, read_weights(call, rows.x, {.weights = 3, .scales = 5, .group_size = 6, .bias = 7}));
+  SCONCE_TRY(Operand y, plan.output(0, output_shape(rows.x, weights.n[0])));
+  const Operand h = plan.scratch(rows.x.numel() * sizeof(float));
+  SCONCE_DO(plan_rounding(rows, h, plan));
+  Q4Product product = product_of(rows.x, weights);
+  product.x = h;
+  product.y[0] = y;
+  return plan_q4_product(product, call.capabilities(), plan);
 }
 
 // et_vk.linear_qcs4w(x [..., K], weight u8 [N, >= K/2], scales [>= N]) -> y [..., N] = x * ((nibble - 8) * scale)^T
