@@ -38,6 +38,7 @@ export class Gpu {
   private readonly pipelines = new Map<string, Pipeline>();
   private readonly layouts = new Map<string, [GPUBindGroupLayout, GPUPipelineLayout]>();
   private lost?: SconceError;
+  private failure?: SconceError; // what the device reported outside of guarded calls
 
   /** The one Gpu of a device: models that share the device share its pipelines. */
   static of(device: GPUDevice): Gpu {
@@ -61,6 +62,23 @@ export class Gpu {
 
   check() {
     if (this.lost) throw this.lost;
+  }
+
+  /**
+   * Of a device that nobody else uses: what it reports outside of guarded calls fails the run during which it comes, in
+   * whose results it may be. A caller's device reports to its own handler, where Sconce cannot tell whose the error is.
+   */
+  watch() {
+    this.device.addEventListener?.('uncapturederror', ({ error }) => {
+      const code = error instanceof GPUOutOfMemoryError ? 'out_of_memory' : 'internal';
+      this.failure ??= new SconceError(code, `The GPU reports an error while it runs: ${error.message}`);
+    });
+  }
+  /** Throws what was reported since the last call. */
+  checkReports() {
+    const { failure } = this;
+    this.failure = undefined;
+    if (failure) throw failure;
   }
   /** Whether `error` came with the loss of the device; then the error to report instead. */
   async explain(error: unknown): Promise<SconceError> {

@@ -90,6 +90,7 @@ export class Model {
     checkSignal(signal);
     const device = options.device ?? (await openDevice());
     const gpu = Gpu.of(device);
+    if (!options.device) gpu.watch();
     const pipelines = (done: number, total: number) => {
       checkSignal(signal);
       options.progress?.({ stage: 'pipelines', done, total, cached: 0 });
@@ -108,6 +109,7 @@ export class Model {
       await replayer.prepare(step, pipelines);
       checkSignal(signal);
       gpu.check();
+      gpu.checkReports();
       return new Model(gpu, core, handle, replayer, options.warmUp ?? true, !options.device);
     } catch (error) {
       replayer?.dispose();
@@ -262,6 +264,7 @@ export class Session {
       return await reads.take((bytes) => {
         this.check();
         this.model.gpu.check();
+        this.model.gpu.checkReports();
         taken = true;
         return use(bytes);
       });

@@ -138,6 +138,25 @@ await test('a device that is lost in the midst of a run or an answer; then a loa
   return wrong + await t.buffersLeft();
 }));
 
+await test('an error that the GPU reports outside of guarded calls fails the run; a reset mends it', inPage(async (t) => {
+  const model = await t.loadLlama();
+  const session = await model.method();
+  const wanted = (await session.run(t.someTokens()))[0].data.join();
+  const { queue } = model.device;
+  queue.submit = function (commands) {
+    delete queue.submit;
+    model.device.createBuffer({ size: 16, usage: GPUBufferUsage.MAP_READ | GPUBufferUsage.STORAGE }); // no such buffer may be
+    return queue.submit(commands);
+  };
+  const codes = [];
+  for (let i = 0; i < 2; ++i) codes.push(await t.codeOf(session.run(t.someTokens())));
+  await session.reset();
+  const mended = (await session.run(t.someTokens()))[0].data.join();
+  model.dispose();
+  t.watched.buffers.clear(); // the one that is none
+  return t.expect('the runs', codes, ['internal', 'internal']) + t.expect('logits after the reset', mended, wanted);
+}));
+
 // ---- hidden tabs and workers ----
 
 // What a browser does to a hidden tab; headless Chromium hides none, so this takes away the same.
