@@ -149,7 +149,7 @@ const loadMeasured = (page, url, cache) => page.evaluate(async ([url, cache]) =>
 }, [url, cache]);
 
 if (existsSync(join(MODEL, 'model.pte'))) {
-  const MOST_MB = 140; // of heap and module: 4 chunks of 16 MiB, rounded up, and what waits for the collector
+  const MOST_MB = 200; // of heap and module: chunks of 16 MiB under way, and what waits for the collector
   const large = join(WORK, 'large');
   mkdirSync(large, { recursive: true });
   writeFileSync(join(large, 'model.pte'), readFileSync(join(MODEL, 'model.pte')));
