@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/bench_report.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/elements.h"
 #include "cli/load.h"
@@ -55,10 +56,11 @@ class Bench {
   // Steps behind a prompt whose rows stay in the cache: only its last token runs again each time.
   Result<BenchReport::Decode> decode(size_t context, bool logits) {
     BenchReport::Decode run{.context = context, .steps = options_.decode, .logits = logits};
-    SCONCE_CHECK(context + run.steps <= generator_.context_length(),
-                 "{} steps behind {} tokens do not fit the {} rows of the model's cache; measure fewer (--decode) or at "
-                 "a shorter --context.",
-                 run.steps, context, generator_.context_length());
+    SCONCE_CHECK(
+        context + run.steps <= generator_.context_length(),
+        "{} steps behind {} tokens do not fit the model's context of {} tokens; measure fewer (--decode) or at "
+        "a shorter --context.",
+        run.steps, context, generator_.context_length());
     std::vector<double> replans;
     SCONCE_DO(generator_.reset());
     SCONCE_TRY(run.seconds, measure([&]() -> Result<double> {
@@ -76,8 +78,8 @@ class Bench {
   }
 
  private:
-  // The median time of `repeat` runs. Runs before them do not count: as many as fill the warm-up time, which a GPU needs
-  // to raise its clock, and one at least.
+  // The median time of `repeat` runs. Runs before them do not count: as many as fill the warm-up time, which a GPU
+  // needs to raise its clock, and one at least.
   template <typename Run>
   Result<double> measure(Run run) {
     const auto start = Clock::now();
@@ -157,19 +159,23 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--prefill", options->prefill, "Prompt lengths to measure")
       ->delimiter(',')
       ->type_name("TOKENS,...")
+      ->check(whole_number(1))
       ->capture_default_str();
-  command->add_option("--decode", options->decode, "Decode steps to measure; 0: none")->capture_default_str();
+  command->add_option("--decode", options->decode, "Decode steps to measure; 0: none")
+      ->check(whole_number())
+      ->capture_default_str();
   command->add_option("--context", options->context, "Tokens in the cache before the first decode step")
       ->delimiter(',')
       ->type_name("TOKENS,...")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command->add_option("--repeat", options->repeat, "Runs of which the median counts")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
-  command->add_option("--warm-up", options->warm_up,
-                      "Seconds of runs before each measurement; one run at least (default: 2 on a GPU, else 0)")
-      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--warm-up", options->warm_up,
+                   "Seconds of runs before each measurement; one run at least (default: 2 on a GPU, else 0)")
+      ->check(number_between(0));
   command->add_flag("--fill-weights", options->fill_weights,
                     "Make weights up instead of reading them: for programs of `sconce strip`");
   command->add_flag("--json", options->json, "Print JSON");

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/answer.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/load.h"
 #include "cli/terminal.h"
@@ -102,7 +103,7 @@ Result<Answer> answer_aloud(Loaded& loaded, std::span<const int32_t> prompt, con
   auto show = [&](std::string_view piece) {
     if (options.json) return;
     std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
+    if (!stdout_is_written()) loaded.generator.cancel();  // nobody reads the rest; run() in main.cpp says so
   };
   auto result = answer(loaded.generator, loaded.directory.tokenizer, prompt, generation, options.stop, show);
   if (!options.json && result) show("\n");
@@ -190,15 +191,16 @@ void add_sampling_options(CLI::App& command, Options& options) {
        {command
             .add_option("--temperature", options.temperature,
                         "Below 1 keeps to the likely, above 1 varies more; 0 is greedy")
-            ->check(CLI::NonNegativeNumber),
+            ->check(number_between(0)),
         command.add_option("--top-k", options.top_k, "Sample among the K most likely tokens; 0: all")
-            ->check(CLI::NonNegativeNumber),
+            ->check(whole_number()),
         command.add_option("--top-p", options.top_p, "Sample among the likely tokens that make up this probability")
-            ->check(CLI::Range(0.0, 1.0)),
+            ->check(number_between(0, 1)),
         command.add_option("--min-p", options.min_p, "Leave out tokens less likely than this part of the likeliest")
-            ->check(CLI::Range(0.0, 1.0))})
+            ->check(number_between(0, 1))})
     greedy->excludes(option);
-  command.add_option("--seed", options.seed, "The same seed gives the same answer (default: a new one each time)");
+  command.add_option("--seed", options.seed, "The same seed gives the same answer (default: a new one each time)")
+      ->check(whole_number());
 }
 
 }  // namespace
@@ -216,6 +218,7 @@ void add_generate(CLI::App& app, Action& action) {
       ->excludes(chat);
   add_sampling_options(*command, *options);
   command->add_option("--max-new-tokens", options->max_new_tokens, "End an answer after this many tokens")
+      ->check(whole_number())
       ->type_name("N");
   command->add_option("--stop", options->stop, "End an answer before this text; may be given several times")
       ->type_name("TEXT")

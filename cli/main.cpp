@@ -34,10 +34,13 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("--no-fuse", globals.no_fuse, "Run the program's operators one by one, without fusing them");
-  app.add_option("--precision", globals.precision,
-                 "exact, or fast: where the device is faster with them, products of quantized linears are of f16")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Precision>{{"exact", Precision::exact}, {"fast", Precision::fast}}))
+  app.add_option_function<std::string>(
+         "--precision",
+         [&globals](const std::string& name) {
+           globals.precision = name == "fast" ? Precision::fast : Precision::exact;
+         },
+         "exact, or fast: where the device is faster with them, products of quantized linears are of f16")
+      ->check(CLI::IsMember({"exact", "fast"}))
       ->type_name("PRECISION");
   app.add_flag("--half-caches", globals.half_caches,
                "Hold KV caches as f16 where the device can: half the memory, rounded keys and values");
@@ -45,7 +48,13 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
 }
 
 // Prints help (to stdout) or what is wrong with the command line (to stderr).
-ExitCode explain(const CLI::App& app, const CLI::ParseError& error) {
+ExitCode explain(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError) && app.get_subcommands().empty())
+    for (int i = 1; i < argc; ++i)
+      if (argv[i][0] != '-') {
+        fmt::print(stderr, "error: There is no command '{}'; `sconce --help` lists them.\n", argv[i]);
+        return kUsage;
+      }
   return app.exit(error) == 0 ? kOk : kUsage;
 }
 
@@ -59,11 +68,15 @@ ExitCode run(int argc, char** argv) {
   app.require_subcommand(1);
   app.fallthrough();  // global options may follow the command
   app.footer(kFooter);
-  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_profile, add_strip}) add(app, action);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("error: {}\nSee `sconce --help` and `sconce COMMAND --help`.\n", error.what());
+  });
+  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_profile, add_strip})
+    add(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    return explain(app, error, argc, argv);
   }
 
   catch_interrupts();

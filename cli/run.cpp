@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/elements.h"
 #include "cli/load.h"
@@ -55,8 +56,12 @@ void print(size_t index, const Tensor& tensor) {
   fmt::print("output {}: {} {}\n", index, name_of(tensor.dtype), tensor.shape.to_string());
   if (tensor.shape.numel() == 0) return;
   const Summary summary = summarize(tensor);
-  fmt::print("    from {:.6g} to {:.6g}, mean {:.6g}", summary.least, summary.greatest, summary.mean);
-  if (summary.not_finite) fmt::print(", {} not finite", summary.not_finite);
+  if (summary.not_finite == tensor.shape.numel())
+    fmt::print("    no element is finite");
+  else
+    fmt::print("    from {:.6g} to {:.6g}, mean {:.6g}", summary.least, summary.greatest, summary.mean);
+  if (summary.not_finite && summary.not_finite < tensor.shape.numel())
+    fmt::print(", {} not finite", summary.not_finite);
   const bool more = tensor.shape.numel() > 8;
   fmt::print("\n    {:.6g}{}\n", fmt::join(first_elements(tensor), " "), more ? " ..." : "");
 }
@@ -133,9 +138,11 @@ void add_run(CLI::App& app, Action& action) {
       ->type_name("INPUT=NUMBER")
       ->take_all()
       ->expected(1);
-  command->add_option("--seed", options->inputs.seed, "Seed of the random numbers")->capture_default_str();
+  command->add_option("--seed", options->inputs.seed, "Seed of the random numbers")
+      ->check(whole_number())
+      ->capture_default_str();
   command->add_option("--high", options->inputs.high, "Random integers are smaller than this")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->capture_default_str();
   command
       ->add_option("--output", options->outputs, "Write outputs: a .safetensors file for all or a .npy file for each")

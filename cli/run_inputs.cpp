@@ -1,21 +1,16 @@
 #include "cli/run_inputs.h"
 
-#include <charconv>
+#include <cmath>
 #include <map>
 #include <optional>
 
 #include "base/math.h"
+#include "cli/checks.h"
 #include "cli/elements.h"
 #include "io/tensor_files.h"
 
 namespace sconce::cli {
 namespace {
-
-template <typename Number>
-bool parse_number(std::string_view text, Number& number) {
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return problem == std::errc() && stop == text.data() + text.size();
-}
 
 // "3=rest" of an option gives 3 and "rest"; the index must be that of an input.
 Result<std::pair<size_t, std::string_view>> split_assignment(std::string_view text, size_t inputs) {
@@ -39,6 +34,16 @@ Result<Shape> parse_shape(std::string_view text) {
     rest = comma == rest.npos ? std::string_view() : rest.substr(comma + 1);
   }
   return Shape::from(dims);
+}
+
+// A number that elements of this type can hold.
+Result<double> parse_value(std::string_view option, std::string_view text, Dtype dtype) {
+  double value = 0;
+  SCONCE_CHECK(parse_number(text, value), "\"{}\" does not end in a number.", option);
+  const bool real = dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::f64;
+  SCONCE_CHECK(real || (value == std::trunc(value) && std::abs(value) <= 2147483648.0),
+               "\"{}\" is of an input of {}, which holds whole numbers of 32 bits.", option, dtype);
+  return value;
 }
 
 // "0", "in0", "input0" and so on.
@@ -75,15 +80,23 @@ Result<std::map<size_t, Tensor>> read_inputs(const MethodInfo& method, const std
 Result<std::vector<Tensor>> gather_inputs(const MethodInfo& method, const InputOptions& options) {
   const size_t count = method.inputs.size();
   SCONCE_TRY(auto from_files, read_inputs(method, options.files));
+  // An input has one source.
+  auto check_free = [&](std::string_view text, size_t input, const auto& given) -> Result<void> {
+    SCONCE_CHECK(!from_files.contains(input), "\"{}\" is of input {}, which a file gives.", text, input);
+    SCONCE_CHECK(!given.contains(input), "\"{}\" is of input {}, which has one already.", text, input);
+    return {};
+  };
   std::map<size_t, Shape> shapes;
   for (const std::string& text : options.shapes) {
     SCONCE_TRY(auto assignment, split_assignment(text, count));
+    SCONCE_DO(check_free(text, assignment.first, shapes));
     SCONCE_TRY(shapes[assignment.first], parse_shape(assignment.second));
   }
   std::map<size_t, double> values;
   for (const std::string& text : options.values) {
     SCONCE_TRY(auto assignment, split_assignment(text, count));
-    SCONCE_CHECK(parse_number(assignment.second, values[assignment.first]), "\"{}\" does not end in a number.", text);
+    SCONCE_DO(check_free(text, assignment.first, values));
+    SCONCE_TRY(values[assignment.first], parse_value(text, assignment.second, method.inputs[assignment.first].dtype));
   }
 
   std::vector<Tensor> inputs;

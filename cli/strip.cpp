@@ -1,4 +1,7 @@
 // sconce strip: a program without its constants.
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "base/error.h"
@@ -16,13 +19,19 @@ struct Options {
 };
 
 Result<ExitCode> strip(const Options& options, const GlobalOptions& globals) {
-  SCONCE_TRY(auto file, webgpu::MappedFile::open(program_path(options.model).string()));
-  SCONCE_TRY(std::vector<std::byte> bytes, program::strip(*file));
+  const std::string path = program_path(options.model).string();
+  SCONCE_TRY(auto file, webgpu::MappedFile::open(path));
+  std::error_code unknown;
+  SCONCE_CHECK(!std::filesystem::equivalent(path, options.output, unknown),
+               "'{}' is the program itself; give another file, or its weights would be lost.", options.output);
+  auto stripped = program::strip(*file);
+  if (!stripped) return std::unexpected(std::move(stripped.error()).within(path));
+  const std::vector<std::byte>& bytes = *stripped;
   std::ofstream output(options.output, std::ios::binary);
   output.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   if (!output.flush())
-    return fail(ErrorCode::io, "The {} bytes of the stripped program cannot be written to '{}'.", bytes.size(),
-                options.output);
+    return fail(ErrorCode::io, "The {} bytes of the stripped program cannot be written to '{}': {}.", bytes.size(),
+                options.output, std::strerror(errno));
   if (!globals.quiet)
     fmt::print(stderr, "{} of {} are left in {}.\n", format_bytes(bytes.size()), format_bytes(file->size()),
                options.output);

@@ -30,6 +30,9 @@ Result<Json> read_optional_object(const Path& path) {
 }
 
 Result<Tokenizer> read_tokenizer(const Path& directory) {
+  if (file_exists(directory) && !std::filesystem::is_directory(directory))
+    return fail(ErrorCode::invalid_argument,
+                "{} is a file; give the directory that holds it together with tokenizer.json.", directory.string());
   Path file = directory / "tokenizer.json";
   if (!file_exists(file))
     return fail(ErrorCode::not_found,

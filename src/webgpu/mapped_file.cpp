@@ -77,7 +77,13 @@ Result<ProgramFiles> open_program(const std::string& path, std::span<const std::
   }
   std::vector<program::ByteSource*> sources;
   for (const auto& source : files.sources) sources.push_back(source.get());
-  SCONCE_TRY(files.program, program::read_program(sources));
+  auto program = program::read_program(sources);
+  if (!program) {
+    std::string names = path;
+    for (const std::string& data : data_files) names += ", " + data;
+    return std::unexpected(std::move(program.error()).within(std::move(names)));
+  }
+  files.program = *std::move(program);
   return files;
 }
 
