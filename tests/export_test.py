@@ -138,7 +138,8 @@ class GeometryTest(unittest.TestCase):
 
     def test_made_up_weights_are_small_4_bit_and_each_layer_s_own(self):
         linear = torch.nn.Linear(256, 96, bias=False)
-        one, other = (made_up_linear(name, linear, 32) for name in ("layers.0.wq", "layers.1.wq"))
+        options = argparse.Namespace(group_size=32, quantization="4w")
+        one, other = (made_up_linear(name, linear, options) for name in ("layers.0.wq", "layers.1.wq"))
         self.assertEqual((tuple(one.qdata.shape), tuple(one.scale.shape)), ((96, 256), (96, 8)))
         self.assertEqual(one.qdata.untyped_storage().nbytes(), 256)
         self.assertTrue(-8 <= one.qdata.min() and one.qdata.max() <= 7)
