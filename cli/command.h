@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sconce/device.h"
 #include "sconce/model.h"
 #include "sconce/result.h"
 
@@ -26,6 +27,7 @@ struct GlobalOptions {
   bool no_fuse = false;
   Precision precision = Precision::exact;
   bool half_caches = false;
+  LoweredCapabilities lowered;
   bool quiet = false;
 };
 

@@ -14,6 +14,7 @@ Result<Device> open_device(const GlobalOptions& globals) {
   DeviceOptions options;
   options.adapter = globals.device;
   options.mode = globals.fast ? DeviceMode::fast : DeviceMode::checked;
+  options.lowered = globals.lowered;
   auto opened = [&] {
     const SilencedStderr silenced;
     return Device::open(options);

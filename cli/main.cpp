@@ -44,6 +44,10 @@ void add_global_options(CLI::App& app, GlobalOptions& globals) {
       ->type_name("PRECISION");
   app.add_flag("--half-caches", globals.half_caches,
                "Hold KV caches as f16 where the device can: half the memory, rounded keys and values");
+  app.add_flag_callback(
+      "--no-subgroups", [&globals] { globals.lowered.subgroups = false; }, "Use the device as if it had no subgroups");
+  app.add_flag_callback(
+      "--no-f16", [&globals] { globals.lowered.f16 = false; }, "Use the device as if it had no f16");
   app.add_flag("--quiet", globals.quiet, "Print nothing on stderr except errors");
 }
 

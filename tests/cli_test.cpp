@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "io/files.h"
 #include "io/tensor_files.h"
+#include "support/compare.h"
 
 namespace sconce {
 namespace {
@@ -191,6 +192,28 @@ TEST(Cli, RunsNamedTensorsAndTheSameRandomOnes) {
   EXPECT_NE(random("2"), first);
 }
 
+TEST(Cli, EveryWayOfRunningGivesTheSame) {
+  constexpr test::Tolerance kSumsInAnotherOrder = {.atol = 1e-5, .rtol = 1e-4};
+  const std::string out = temporary("out.npy");
+  auto outputs = [&](const std::vector<std::string>& way) {
+    std::vector<std::string> arguments = {"run",      kOps + "models/llama.pte",
+                                          "--random", "--high",
+                                          "128",      "--shape",
+                                          "0=1,19",   "--value",
+                                          "1=0",      "--output",
+                                          out};
+    arguments.insert(arguments.end(), way.begin(), way.end());
+    const Finished finished = sconce(arguments);
+    EXPECT_EQ(finished.exit_code, 0) << finished.error;
+    auto tensors = io::read_tensors(out);
+    return tensors ? tensors->at("") : Tensor{};
+  };
+  const Tensor usual = outputs({});
+  const std::vector<std::vector<std::string>> ways = {
+      {"--no-fuse"}, {"--no-subgroups"}, {"--no-f16"}, {"--no-fuse", "--no-subgroups", "--no-f16"}, {"--fast"}};
+  for (const auto& way : ways) EXPECT_EQ(test::difference(outputs(way), usual, kSumsInAnotherOrder), "") << way.front();
+}
+
 TEST(Cli, MeasuresALanguageModel) {
   const json report = json_of(sconce({"bench", kOps + "models/llama.pte", "--prefill", "1,3", "--decode", "2",
                                       "--context", "2,4", "--repeat", "2", "--json"}));
@@ -200,13 +223,15 @@ TEST(Cli, MeasuresALanguageModel) {
   EXPECT_EQ(report["decode"][0]["steps"], 2);
   EXPECT_EQ(report["decode"][3]["mode"], "logits");
   EXPECT_EQ(report["decode"][3]["context"], 4);
-  for (const char* key : {"load_s", "replan_us", "peak_resident_bytes", "device_bytes", "state_bytes", "activation_bytes"})
+  for (const char* key :
+       {"load_s", "replan_us", "peak_resident_bytes", "device_bytes", "state_bytes", "activation_bytes"})
     EXPECT_GT(report[key].get<double>(), 0) << key;
 }
 
 TEST(Cli, WritesATraceOfAModelsKernels) {
   const std::string trace = testing::TempDir() + "trace.json";
-  const Finished done = sconce({"profile", kOps + "models/llama.pte", "--prefill", "3", "--decode", "2", "--trace", trace});
+  const Finished done =
+      sconce({"profile", kOps + "models/llama.pte", "--prefill", "3", "--decode", "2", "--trace", trace});
   ASSERT_EQ(done.exit_code, 0) << done.error;
   EXPECT_THAT(done.out, AllOf(HasSubstr("decode"), HasSubstr("sconce.sample"), HasSubstr("GB/s")));
   std::ifstream file(trace);

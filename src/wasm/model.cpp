@@ -87,10 +87,11 @@ SCONCE_EXPORT(reader_supply) uint32_t reader_supply(program::Reader* reader, con
 // ---- the model ----
 
 // The model of what the reader has read, or 0.
-SCONCE_EXPORT(model_create) LoadedModel* model_create(program::Reader* reader, const DeviceLimits* limits, bool fuse) {
+SCONCE_EXPORT(model_create) LoadedModel* model_create(program::Reader* reader, const DeviceLimits* limits, bool fuse,
+                                                      bool half_caches) {
   auto program = std::move(*reader).finish();
   if (!program) return give_error(program.error()), nullptr;
-  auto model = runtime::Model::create(*program, {read_limits(*limits), fuse});
+  auto model = runtime::Model::create(*program, {read_limits(*limits), fuse, half_caches});
   if (!model) return give_error(model.error()), nullptr;
   auto loaded = new LoadedModel{*std::move(model), {}, std::move(program->named_data), {}};
   for (const auto& [key, constant] : loaded->named_data)

@@ -6,7 +6,8 @@
 
 export { Sconce, type SconceOptions, type SconceSource } from './sconce.js';
 export { Chat, type AnswerTimes, type ChatOptions, type ChatSetup, type Message, type StopReason } from './chat.js';
-export { Model, Session, type LoadOptions, type MethodInfo, type Progress, type ValueInfo } from './model.js';
+export { Model, Session, type MethodInfo, type ValueInfo } from './model.js';
+export type { LoadOptions, Progress } from './options.js';
 export { SconceError, type ErrorCode } from './error.js';
 export { tensor, type Dtype, type Tensor, type TensorData } from './tensor.js';
 export { clearCache } from './cache.js';

@@ -6,42 +6,11 @@ import { Core } from './core.js';
 import { SconceError, checkSignal } from './error.js';
 import { Gpu, openDevice } from './gpu.js';
 import { ConstantViewAt, DeviceLimitsAt, RangeViewAt, TensorEntryAt } from './layout.js';
+import type { LoadOptions } from './options.js';
 import { Replayer, type PendingRead } from './replayer.js';
 import { openSource, type Source } from './source.js';
 import { readTensor, withTensors, type Dtype, type Tensor } from './tensor.js';
 import { uploadWeights } from './upload.js';
-
-/** How far loading is. */
-export interface Progress {
-  /** `program`: the body of a server without ranges arrives; `weights`: they go to the GPU; `pipelines`: they compile. */
-  stage: 'program' | 'weights' | 'pipelines';
-  /** Bytes of the program or of weights, or a number of pipelines. */
-  done: number;
-  /** 0 when it is not known. */
-  total: number;
-  /** Of `done`, bytes that came from the browser's storage. */
-  cached: number;
-}
-
-/** How a program is loaded. */
-export interface LoadOptions {
-  /** Stays the caller's; without one Sconce opens a device and destroys it with the model. Models may share one. */
-  device?: GPUDevice;
-  /** `.ptd` files with constants outside of the `.pte` file, in the program's order. */
-  data?: (string | URL | Blob)[];
-  /** Is told how far loading is, a few times a second or more often. */
-  progress?: (progress: Progress) => void;
-  /** Ends loading with the error `cancelled`; nothing is left on the GPU. */
-  signal?: AbortSignal;
-  /** Keep weights in the Origin Private File System (default: where there is one). */
-  cache?: boolean;
-  /** Is told what does not stop loading: that storage is full. */
-  warn?: (sentence: string) => void;
-  /** False turns graph rewrites off; answers agree within tolerance. */
-  fuse?: boolean;
-  /** False: pipelines are first used when a run needs them, so loading is shorter and the first runs are longer. */
-  warmUp?: boolean;
-}
 
 /** An input or an output of a method. */
 export interface ValueInfo {
@@ -167,7 +136,7 @@ async function read(core: Core, gpu: Gpu, sources: Source[], options: LoadOption
   core.release(range);
   const handle = core.scratch(DeviceLimitsAt.byteLength, (limits) => {
     gpu.writeLimits(core, limits);
-    return core.handle('model_create', reader, limits, Number(options.fuse ?? true));
+    return core.handle('model_create', reader, limits, Number(options.fuse ?? true), Number(options.halfCaches ?? false));
   });
   core.call('reader_delete', reader);
   return handle;

@@ -3,7 +3,8 @@
 
 import { Chat, type ChatFiles, type ChatSetup } from './chat.js';
 import { SconceError } from './error.js';
-import { Model, type LoadOptions, type MethodInfo, Session } from './model.js';
+import { Model, type MethodInfo, Session } from './model.js';
+import type { LoadOptions } from './options.js';
 import type { Tensor } from './tensor.js';
 
 /** How a program is loaded, see LoadOptions. */

@@ -4,7 +4,7 @@ import { ConstantCache, type CachedConstant } from './cache.js';
 import { Core } from './core.js';
 import { checkSignal } from './error.js';
 import { Convert } from './layout.js';
-import type { LoadOptions } from './model.js';
+import type { LoadOptions } from './options.js';
 import { Replayer, type Upload } from './replayer.js';
 import type { Source } from './source.js';
 

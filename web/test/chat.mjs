@@ -4,8 +4,9 @@
 import { readFileSync } from 'node:fs';
 
 import './node_device.mjs';
-import { Sconce } from '../dist/index.js';
+import { Sconce, tensor } from '../dist/index.js';
 import { openDevice } from '../dist/gpu.js';
+import { difference } from './cases.mjs';
 import { chatFiles, words } from './tiny_chat.mjs';
 
 // What the driver does, in order; and the buffers that live.
@@ -157,6 +158,24 @@ await test('a tokenizer that is none says so, and leaves nothing', async (expect
   other.dispose();
   await device.queue.onSubmittedWorkDone();
   expect('the number of buffers', buffers.size, before);
+});
+
+await test('caches of f16 take less memory and give nearly the same', async (expect) => {
+  const file = new File([program], 'model.pte'), options = { device, warmUp: false, cache: false };
+  const outputs = [], bytes = [];
+  for (const halfCaches of [false, true]) {
+    const loaded = await Sconce.load(file, { ...options, halfCaches });
+    const session = await loaded.method();
+    await session.run([tensor('i64', [1, 5], [3, 1, 4, 1, 5]), tensor('i64', [1], [0])]);
+    outputs.push((await session.run([tensor('i64', [1, 1], [9]), tensor('i64', [1], [5])])).at(-1));
+    bytes.push(session.deviceBytes);
+    loaded.dispose();
+  }
+  // Rounded to 11 bits: each key and value moves by up to 2^-12 of itself.
+  expect('the difference', difference(outputs[1], outputs[0], { atol: 1 / 256, rtol: 1 / 256 }), '');
+  const rounds = device.features.has('shader-f16');
+  expect('whether there is less to hold', bytes[1] < bytes[0], rounds);
+  expect('whether anything is rounded', difference(outputs[1], outputs[0], { atol: 0, rtol: 0 }) !== '', rounds);
 });
 
 model.dispose();

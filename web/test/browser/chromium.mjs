@@ -30,7 +30,8 @@ const FOLDERS = {
 };
 const watch = readFileSync(here('watch.js'), 'utf8');
 
-const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
+const launch = () => chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
+let browser = await launch();
 const servers = [];
 
 /** A server of all folders, with the options of serve(), that waits `pace()` ms for each answer; gives the address of a path. */
@@ -71,13 +72,31 @@ const uncaught = [];
 const filter = process.argv[2] ?? '';
 let ran = 0, failures = 0;
 
+/** Ten times what the longest test takes on two busy cores: beyond it something waits for ever. */
+const PATIENCE_SECONDS = 900;
+
+/** What `promise` gives, or after `seconds` an error that says `doing()`. */
+export async function within(seconds, promise, doing) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`Nothing came within ${seconds} s: ${doing()}.`)), seconds * 1000);
+  });
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** Ends the browser, whatever state it is in, and starts a new one. */
+export async function restart() {
+  await within(20, browser.close(), () => 'the browser does not close').catch((error) => console.log(`     ${error.message}`));
+  browser = await launch();
+}
+
 /** Runs `body`, which gives or throws what is wrong, unless the command's argument filters it out. */
 export async function test(name, body) {
   if (!name.includes(filter)) return;
   const start = performance.now();
   let wrong = '';
   try {
-    wrong = (await body()) ?? '';
+    wrong = (await within(PATIENCE_SECONDS, body(), () => 'the test does not end')) ?? '';
   } catch (error) {
     wrong = String(error.stack ?? error);
   }
@@ -91,7 +110,7 @@ export const equal = (actual, wanted, what) => (actual === wanted ? '' : `${what
 
 /** Ends the browser and the process. */
 export async function finish() {
-  await browser.close();
+  await within(20, browser.close(), () => 'the browser does not close').catch((error) => console.log(`     ${error.message}`));
   for (const server of servers) server.close();
   console.log(`${ran - failures} of ${ran} tests pass.`);
   process.exit(failures > 0 || ran === 0 ? 1 : 0);
