@@ -41,6 +41,7 @@ void add_inspect(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_generate(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_perplexity(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_strip(CLI::App& app, Action& action);
 

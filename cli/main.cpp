@@ -18,6 +18,7 @@ constexpr const char* kFooter = R"(Examples:
   sconce generate MODEL_DIR "Why is the sky blue?"
   sconce generate MODEL_DIR --chat
   sconce bench MODEL_DIR --prefill 37,128 --decode 64
+  sconce perplexity MODEL_DIR page.txt          how well it predicts a text
   sconce profile MODEL_DIR --trace trace.json   where its time goes, kernel by kernel
 
 `sconce COMMAND --help` tells more about each command.
@@ -75,7 +76,8 @@ ExitCode run(int argc, char** argv) {
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return fmt::format("error: {}\nSee `sconce --help` and `sconce COMMAND --help`.\n", error.what());
   });
-  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_profile, add_strip})
+  for (auto add : {add_devices, add_operators, add_inspect, add_run, add_generate, add_bench, add_perplexity,
+                   add_profile, add_strip})
     add(app, action);
   try {
     app.parse(argc, argv);

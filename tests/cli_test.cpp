@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include "io/files.h"
 #include "io/tensor_files.h"
 #include "support/compare.h"
+#include "text_fixtures.h"
 
 namespace sconce {
 namespace {
@@ -63,7 +65,8 @@ json json_of(const Finished& finished) {
 }
 
 TEST(Cli, HelpGoesToStdoutAndTeaches) {
-  for (const char* command : {"devices", "operators", "inspect", "run", "generate", "bench", "profile", "strip"}) {
+  for (const char* command :
+       {"devices", "operators", "inspect", "run", "generate", "bench", "perplexity", "profile", "strip"}) {
     const Finished help = sconce({command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     EXPECT_THAT(help.out, AllOf(HasSubstr("Usage: sconce"), HasSubstr("Example"))) << command;
@@ -80,6 +83,9 @@ TEST(Cli, AWrongCommandLineExitsWith2) {
       {"generate", "model", "prompt", "--greedy", "--temperature", "1"},
       {"generate", "model", "prompt", "--top-p", "1.5"},
       {"bench", "model", "--repeat", "0"},
+      {"perplexity", "model"},
+      {"perplexity", "model", "page.txt", "--tokens", "0"},
+      {"perplexity", "model", "page.txt", "--margin", "-1"},
   };
   for (const auto& arguments : wrong) {
     const Finished finished = sconce(arguments);
@@ -254,6 +260,101 @@ TEST(Cli, MeasuresAProgramThatIsStrippedOfItsConstants) {
                                       "--context", "2", "--repeat", "1", "--json"}));
   EXPECT_EQ(report["filled_weights"], true);
   EXPECT_GT(report["prefill"][0]["seconds"].get<double>(), 0);
+}
+
+TEST(Cli, PredictsAPageAsTorchDoes) {
+  const std::string golden = SCONCE_DEFAULT_GOLDENS_DIR "/page_64.safetensors";
+  const json report =
+      json_of(sconce({"perplexity", kModel, SCONCE_PAGE, "--tokens", "64", "--reference", golden, "--json"}));
+  EXPECT_EQ(report["tokens"], 64);
+  EXPECT_EQ(report["window"], 512);
+  EXPECT_GT(report["tokens_per_s"].get<double>(), 0);
+  const json& reference = report["reference"];
+  EXPECT_NEAR(reference["perplexity_difference"].get<double>(), 0, 1e-5);
+  EXPECT_LE(reference["worst_log_likelihood_difference"].get<double>(), 5e-4);
+  EXPECT_EQ(reference["top1_agreed"].get<int>() + reference["top1_within_margin"].get<int>(), 64);
+  EXPECT_TRUE(reference["disagreements"].empty());
+}
+
+// A small llama with a context of few tokens, beside a tokenizer whose tokens are bytes.
+std::string tiny_model_directory() {
+  const std::string directory = testing::TempDir() + "tiny_llama";
+  std::filesystem::create_directories(directory);
+  std::filesystem::copy_file(kOps + "models/llama.pte", directory + "/model.pte",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::ofstream(directory + "/tokenizer.json") << byte_level_tokenizer().dump();
+  return directory;
+}
+
+TEST(Cli, PredictsInWindowsOfTheContext) {
+  const std::string directory = tiny_model_directory(), page = temporary("page.txt");
+  auto predict = [&](const std::string& text) {
+    std::ofstream(page) << text;
+    return json_of(sconce({"perplexity", directory, page, "--json"}));
+  };
+  const json first = predict("#$%");
+  const size_t window = first["window"];
+  ASSERT_GE(window, 3u);
+  ASSERT_LE(window, 1024u);
+  EXPECT_EQ(first["tokens"], 2);
+  // A text that goes on where a window ends is predicted as two texts are, the token at the seam twice.
+  std::string text;
+  for (size_t i = 0; i < window + 3; ++i) text += static_cast<char>('!' + i % 7);
+  const double all = std::log(predict(text)["perplexity"].get<double>()) * static_cast<double>(window + 2);
+  const double before = std::log(predict(text.substr(0, window + 1))["perplexity"].get<double>());
+  const double behind = std::log(predict(text.substr(window))["perplexity"].get<double>());
+  EXPECT_NEAR(all, before * static_cast<double>(window) + behind * 2, 1e-6 * all);
+}
+
+TEST(Cli, SaysWhyATextCannotBePredicted) {
+  const std::string directory = tiny_model_directory();
+  auto file = [](const char* name, const char* content) {
+    const std::string path = temporary(name);
+    std::ofstream(path) << content;
+    return path;
+  };
+  const std::string empty = file("empty.txt", ""), one = file("one.txt", "a"), three = file("three.txt", "!\"#");
+  const std::string latin1 = file("latin1.txt", "caf\xe9"), letters = file("letters.txt", "\xc3\xbf\xc3\xbf");
+  auto reference = [](const char* name, std::initializer_list<int64_t> tokens, Tensor log_likelihood) {
+    const std::string path = temporary(name);
+    const int64_t count = static_cast<int64_t>(tokens.size());
+    EXPECT_TRUE(io::write_tensors(path, {{"tokens", Tensor::of<int64_t>({count}, tokens)},
+                                         {"log_likelihood", std::move(log_likelihood)},
+                                         {"top1", Tensor::zeros(Dtype::i64, {count - 1})},
+                                         {"margin", Tensor::zeros(Dtype::f32, {count - 1})}}));
+    return path;
+  };
+  const Tensor two = Tensor::zeros(Dtype::f64, {2});
+  const std::string longer = reference("longer.safetensors", {36, 37, 38, 39}, Tensor::zeros(Dtype::f64, {3}));
+  const std::string other = reference("other.safetensors", {36, 37, 39}, two);
+  const std::string coarse = reference("coarse.safetensors", {36, 37, 38}, Tensor::zeros(Dtype::f32, {2}));
+  const std::string logits = temporary("logits.safetensors");
+  EXPECT_TRUE(io::write_tensors(logits, {{"tokens", Tensor::of<int64_t>({3}, {36, 37, 38})}}));
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string says;
+  };
+  const Case cases[] = {
+      {{"/no/such/page.txt"}, "/no/such/page.txt cannot be read"},
+      {{empty}, "is empty; give a text of two tokens or more"},
+      {{one}, "has 1 token, but predicting 1 takes 2"},
+      {{three, "--tokens", "3"}, "has 3 tokens, but predicting 3 takes 4"},
+      {{latin1}, "UTF-8"},
+      {{letters}, "they are not of the same model"},
+      {{three, "--reference", "/no/such.safetensors"}, "/no/such.safetensors cannot be read"},
+      {{three, "--reference", longer}, "has 'tokens' of i64 [4], but the text needs i64 [3]"},
+      {{three, "--reference", other}, "has token 39 at position 2"},
+      {{three, "--reference", coarse}, "has 'log_likelihood' of f32 [2], but the text needs f64 [2]"},
+      {{three, "--reference", logits}, "has no tensor 'log_likelihood'"},
+  };
+  for (const Case& c : cases) {
+    std::vector<std::string> arguments = {"perplexity", directory};
+    arguments.insert(arguments.end(), c.arguments.begin(), c.arguments.end());
+    const Finished finished = sconce(arguments);
+    EXPECT_EQ(finished.exit_code, 1) << c.says;
+    EXPECT_THAT(finished.error, AllOf(HasSubstr("error: "), HasSubstr(c.says)));
+    EXPECT_EQ(finished.out, "") << c.says;
+  }
 }
 
 TEST(Cli, AnswersGreedilyAndStopsWhereItIsTold) {
