@@ -1,6 +1,8 @@
-"""Tests of tools/export that need no exporter: reading GGUF files, made-up weights, and refusing what cannot be exported."""
+"""Tests of tools/export that need no exporter: reading GGUF files, made-up weights, predictions of torch, and
+refusing what cannot be exported."""
 
 import argparse
+import math
 import pathlib
 import sys
 import tempfile
@@ -16,6 +18,7 @@ from tools.export.__main__ import check_geometry
 from tools.export.errors import ExportError
 from tools.export.geometry import geometry, made_up_linear
 from tools.export.gguf_llama import LAYER_NAMES, open_llama
+from tools.export.reference import Reference
 from tools.export.request import find_packaged_gguf
 
 SHAPES = {
@@ -157,6 +160,33 @@ class GeometryTest(unittest.TestCase):
             with self.subTest(cause), self.assertRaises(ExportError) as caught:
                 check_geometry(argparse.Namespace(**arguments))
             self.assertIn(cause, str(caught.exception))
+
+
+class Counter(Reference):
+    """Predicts the token fed plus one with a logit of 2, and the one after that with 1; remembers where it was fed."""
+
+    def __init__(self):
+        self.fed = []
+
+    def run(self, tokens, position):
+        self.fed.append((tokens, position))
+        logits = torch.zeros(10)
+        logits[tokens[-1] + 1], logits[tokens[-1] + 2] = 2.0, 1.0
+        return logits
+
+
+class ReferenceTest(unittest.TestCase):
+    def test_each_token_after_the_first_is_predicted_in_windows(self):
+        counter = Counter()
+        prediction = counter.predict([1, 2, 3, 5, 0], window=3)
+        self.assertEqual(counter.fed, [([1], 0), ([2], 1), ([3], 2), ([5], 0)])
+        self.assertEqual(prediction["tokens"].tolist(), [1, 2, 3, 5, 0])
+        self.assertEqual(prediction["top1"].tolist(), [2, 3, 4, 6])
+        self.assertEqual(prediction["margin"].tolist(), [1.0] * 4)
+        self.assertEqual(prediction["log_likelihood"].dtype, torch.float64)
+        total = math.log(math.exp(2) + math.exp(1) + 8)
+        for ours, logit in zip(prediction["log_likelihood"].tolist(), (2, 2, 1, 0), strict=True):
+            self.assertAlmostEqual(ours, logit - total, places=12)
 
 
 if __name__ == "__main__":
