@@ -55,9 +55,11 @@ class Reference:
         return {n: m for n, m in self.model.named_modules() if isinstance(m, torch.nn.Linear)}
 
     def dequantize(self):
-        """Replaces each quantized weight by the float32 values that it stands for: the same results, but faster."""
+        """Replaces each quantized weight by the float32 values that it stands for: the same results, but faster. A weight
+        that rounds its activations too (8da4w) stays, since its values alone would lose that."""
         for linear in self.linears().values():
-            linear.weight = torch.nn.Parameter(linear.weight.dequantize(), requires_grad=False)
+            if linear.weight.activation_quantization is None:
+                linear.weight = torch.nn.Parameter(linear.weight.dequantize(), requires_grad=False)
 
     @torch.no_grad()
     def run(self, tokens, position):
