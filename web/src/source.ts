@@ -14,13 +14,16 @@ export class BlobSource implements Source {
   constructor(private readonly blob: Blob) {
     this.size = blob.size;
   }
-  async read(offset: number, size: number, _signal?: AbortSignal, memory = new Uint8Array(size)): Promise<Uint8Array> {
-    let done = 0;
-    for await (const chunk of chunks(this.blob.slice(offset, offset + size).stream())) {
-      memory.set(chunk, done);
-      done += chunk.length;
+  /** By pieces that are awaited whole: a Blob's stream read into memory of one's own waits for ever now and then (Chromium 156). */
+  async read(offset: number, size: number, signal?: AbortSignal, memory = new Uint8Array(size)): Promise<Uint8Array> {
+    for (let done = 0; done < size; done += PIECE_BYTES) {
+      checkSignal(signal);
+      const begin = offset + done;
+      const piece = await this.blob.slice(begin, Math.min(begin + PIECE_BYTES, offset + size)).arrayBuffer();
+      if (piece.byteLength < Math.min(PIECE_BYTES, size - done))
+        throw new SconceError('io', `The file ends at byte ${begin + piece.byteLength} of the ${this.size} that it had.`);
+      memory.set(new Uint8Array(piece), done);
     }
-    if (done < size) throw new SconceError('io', `The file ends at byte ${offset + done} of the ${this.size} that it had.`);
     return memory;
   }
 }
@@ -66,7 +69,7 @@ export class RangeSource implements Source {
     return bytes;
   }
 
-  private async request(offset: number, size: number, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+  private async request(offset: number, size: number, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array<ArrayBuffer>>> {
     const headers = { Range: `bytes=${offset}-${offset + size - 1}` };
     const response = await fetch(this.url, { headers, signal });
     if (response.status === 206) {
@@ -92,7 +95,7 @@ const PIECE_BYTES = 256 << 10;
  * The pieces of a body; each is good until the next is asked for. Where the browser can, all lie in the same memory:
  * garbage for every byte of a model would wait for the collector, which lets much of it gather.
  */
-async function* chunks(body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> {
+async function* chunks(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIterable<Uint8Array<ArrayBuffer>> {
   const reader = readerOf(body);
   try {
     for (;;) {
@@ -105,7 +108,7 @@ async function* chunks(body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Arr
   }
 }
 
-function readerOf(body: ReadableStream<Uint8Array>) {
+function readerOf(body: ReadableStream<Uint8Array<ArrayBuffer>>) {
   let reader: ReadableStreamBYOBReader;
   try {
     reader = body.getReader({ mode: 'byob' });
@@ -122,16 +125,15 @@ function readerOf(body: ReadableStream<Uint8Array>) {
   return { next, cancel: () => reader.cancel() };
 }
 
-/** Without ranges: the whole body, streamed into a Blob, which the browser keeps outside of the page's heap. */
+/** Without ranges: the whole body, gathered in Blobs, which the browser keeps outside of the page's heap. */
 async function wholeBody(response: Response, received: (bytes: number) => void): Promise<Source> {
+  const pieces: Blob[] = [];
   let total = 0;
-  const counted = response.body!.pipeThrough(new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      received((total += chunk.length));
-      controller.enqueue(chunk);
-    },
-  }));
-  return new BlobSource(await new Response(counted).blob());
+  for await (const chunk of chunks(response.body!)) {
+    pieces.push(new Blob([chunk]));
+    received((total += chunk.length));
+  }
+  return new BlobSource(new Blob(pieces));
 }
 
 export async function openSource(

@@ -30,8 +30,7 @@ const FOLDERS = {
 };
 const watch = readFileSync(here('watch.js'), 'utf8');
 
-const launch = () => chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
-let browser = await launch();
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', headless: false, args: FLAGS });
 const servers = [];
 
 /** A server of all folders, with the options of serve(), that waits `pace()` ms for each answer; gives the address of a path. */
@@ -82,12 +81,6 @@ export async function within(seconds, promise, doing) {
     timer = setTimeout(() => reject(new Error(`Nothing came within ${seconds} s: ${doing()}.`)), seconds * 1000);
   });
   return await Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-/** Ends the browser, whatever state it is in, and starts a new one. */
-export async function restart() {
-  await within(20, browser.close(), () => 'the browser does not close').catch((error) => console.log(`     ${error.message}`));
-  browser = await launch();
 }
 
 /** Runs `body`, which gives or throws what is wrong, unless the command's argument filters it out. */

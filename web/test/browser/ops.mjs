@@ -5,7 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { FIXTURES, finish, openBlank, restart, test, within } from './chromium.mjs';
+import { FIXTURES, finish, openBlank, test, within } from './chromium.mjs';
 
 const names = readdirSync(join(FIXTURES, 'ops'), { recursive: true })
   .filter((name) => name.endsWith('.pte')).map((name) => name.slice(0, -4)).sort();
@@ -31,28 +31,17 @@ const runCases = ([names, limits, sessions]) => (async () => {
   return { wrong, passed, device: `${buffers} storage buffers, bindings of ${binding >> 20} MiB and the features ${[...device.features]}` };
 })();
 
-// A part of the cases in a page of its own. One run of this file waited for ever, which nothing has repeated since: a part
-// that does not end says in which case, and must pass in a new browser.
+// A part of the cases in a page of its own; one that does not end says in which case.
 const PART = 50, PART_SECONDS = 300;
 async function runPart(part, limits, sessions) {
-  for (let attempt = 1; ; ++attempt) {
-    let running = 'a page did not open';
-    try {
-      return await within(PART_SECONDS, (async () => {
-        const page = await openBlank();
-        const watch = setInterval(async () => (running = await page.evaluate('globalThis.running').catch(() => running)), 2000);
-        try {
-          return await page.evaluate(runCases, [part, limits, sessions]);
-        } finally {
-          clearInterval(watch);
-          await page.context().close();
-        }
-      })(), () => `the case ${running} does not end`);
-    } catch (error) {
-      if (attempt === 2) throw error;
-      console.log(`     ${error.message} It is tried again in a new browser.`);
-      await restart();
-    }
+  let running = 'a page did not open';
+  const page = await openBlank();
+  const watch = setInterval(async () => (running = await page.evaluate('globalThis.running').catch(() => running)), 2000);
+  try {
+    return await within(PART_SECONDS, page.evaluate(runCases, [part, limits, sessions]), () => `the case ${running} does not end`);
+  } finally {
+    clearInterval(watch);
+    await within(20, page.context().close(), () => 'its page does not close');
   }
 }
 
