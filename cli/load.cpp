@@ -26,8 +26,7 @@ Result<Device> open_device(const GlobalOptions& globals) {
   return device;
 }
 
-Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals,
-                         bool fill_weights) {
+Result<Model> load_model(Device& device, const std::string& model, const GlobalOptions& globals, bool fill_weights) {
   ProgressBar bar(!globals.quiet);
   LoadOptions options;
   options.fuse = !globals.no_fuse;

@@ -30,8 +30,7 @@ void print_profile(std::FILE* to, const std::vector<KernelTime>& dispatches) {
   for (const auto& [key, row] : by_kernel) rows.push_back(row);
   std::ranges::sort(rows, std::greater(), &Row::nanoseconds);
 
-  fmt::print(to, "{:<36} {:<32} {:>6} {:>10} {:>8} {:>6}\n", "operator", "kernel", "count", "us", "GB/s",
-             "share");
+  fmt::print(to, "{:<36} {:<32} {:>6} {:>10} {:>8} {:>6}\n", "operator", "kernel", "count", "us", "GB/s", "share");
   for (const Row& row : rows)
     fmt::print(to, "{:<36} {:<32} {:>6} {:>10.1f} {:>8.1f} {:>5.1f}%\n", row.op, row.kernel, row.count,
                static_cast<double>(row.nanoseconds) / 1e3,

@@ -23,8 +23,8 @@ struct Options {
   bool fill_weights = false;
 };
 
-// Events of Chrome's trace format (chrome://tracing, ui.perfetto.dev): times in microseconds, a row for the host and one
-// for each kernel.
+// Events of Chrome's trace format (chrome://tracing, ui.perfetto.dev): times in microseconds, a row for the host and
+// one for each kernel.
 class Trace {
  public:
   // One run. The two clocks meet where the host's wait and the last kernel end.
@@ -37,8 +37,8 @@ class Trace {
     const KernelTime& last = kernels.back();
     const uint64_t end_ns = last.start_ns + last.nanoseconds;
     for (const KernelTime& time : kernels)
-      add(time.kernel, row_of(time.kernel), host_end - static_cast<double>(end_ns - time.start_ns) / 1e3, time.nanoseconds,
-          {{"operator", time.op}, {"node", time.node}, {"bytes", time.bytes}});
+      add(time.kernel, row_of(time.kernel), host_end - static_cast<double>(end_ns - time.start_ns) / 1e3,
+          time.nanoseconds, {{"operator", time.op}, {"node", time.node}, {"bytes", time.bytes}});
   }
 
   Json finish() {
@@ -113,8 +113,8 @@ Result<ExitCode> profile(const Options& options, const GlobalOptions& globals) {
 }  // namespace
 
 void add_profile(CLI::App& app, Action& action) {
-  auto [command, options] = add_command<Options>(
-      app, action, "profile", "Show where a language model's time goes, kernel by kernel", profile);
+  auto [command, options] = add_command<Options>(app, action, "profile",
+                                                 "Show where a language model's time goes, kernel by kernel", profile);
   command->add_option("model", options->model, "A .pte file or a model directory")->required()->type_name("MODEL");
   command->add_option("--method", options->method, "The method to run")->capture_default_str();
   command->add_option("--prefill", options->prefill, "Tokens of the prompt")

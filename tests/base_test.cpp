@@ -77,7 +77,8 @@ TEST(Sha256, MatchesPublishedDigests) {
   const auto bytes = std::as_bytes(std::span(text));
   for (size_t piece : {1, 7, 63, 64, 65, 128, 299}) {
     Sha256 pieces;
-    for (size_t at = 0; at < bytes.size(); at += piece) pieces.add(bytes.subspan(at, std::min(piece, bytes.size() - at)));
+    for (size_t at = 0; at < bytes.size(); at += piece)
+      pieces.add(bytes.subspan(at, std::min(piece, bytes.size() - at)));
     EXPECT_EQ(pieces.finish(), sha256_hex(bytes)) << piece;
   }
 }

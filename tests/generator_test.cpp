@@ -63,7 +63,8 @@ TEST_F(GeneratorTest, GivesTheSameTokensHoweverFarAhead) {
 TEST_F(GeneratorTest, BringsTheLogitsThatATokenWasChosenFrom) {
   Generator generator = this->generator(3);
   const SamplingOptions sampling{.temperature = 2.0f, .top_p = 0.8f, .seed = 9};
-  ASSERT_TRUE(generator.begin(std::vector<int32_t>{5, 6}, {.sampling = sampling, .max_new_tokens = 5, .read_logits = true}));
+  ASSERT_TRUE(
+      generator.begin(std::vector<int32_t>{5, 6}, {.sampling = sampling, .max_new_tokens = 5, .read_logits = true}));
   runtime::Sampler host;
   for (uint64_t i = 0; i < 5; ++i) {
     auto token = generator.next();

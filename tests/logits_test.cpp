@@ -1,5 +1,5 @@
-// SmolLM2's logits against torch, which runs the same 4-bit weights: prefills of many lengths and forced decode steps, in
-// one session. The goldens come from `python -m tools.export.reference` (./test makes them once).
+// SmolLM2's logits against torch, which runs the same 4-bit weights: prefills of many lengths and forced decode steps,
+// in one session. The goldens come from `python -m tools.export.reference` (./test makes them once).
 //
 // Forced tokens, never free text: one different choice would make all that follows incomparable.
 #include <fmt/format.h>

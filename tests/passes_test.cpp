@@ -35,12 +35,12 @@ std::vector<std::string> rewritten(Graph graph, const Options& options = {}) {
 TEST(Index, LooksThroughViewsButNotThroughWhatIsWrittenInPlace) {
   GraphBuilder b;
   const ValueId x = b.input({4, 8}), state = b.state({4, 8}), position = b.literal(0);
-  const ValueId relu = b.call("aten.relu.default", {x}, Shape{4, 8});                                   // node 0
-  const ValueId view = b.call("aten.view_copy.default", {relu, Arg::ints({2, 16})}, Shape{2, 16});      // node 1
-  const ValueId again = b.call("aten.clone.default", {view, nullptr}, Shape{2, 16});                    // node 2
-  const ValueId y = b.call("aten.relu.default", {again}, Shape{2, 16});                                 // node 3
-  const ValueId moment = b.call("aten.view_copy.default", {state, Arg::ints({32})}, Shape{32});         // node 4
-  const ValueId written = b.call("update_cache.default", {x, state, position}, Shape{1});               // node 5
+  const ValueId relu = b.call("aten.relu.default", {x}, Shape{4, 8});                               // node 0
+  const ValueId view = b.call("aten.view_copy.default", {relu, Arg::ints({2, 16})}, Shape{2, 16});  // node 1
+  const ValueId again = b.call("aten.clone.default", {view, nullptr}, Shape{2, 16});                // node 2
+  const ValueId y = b.call("aten.relu.default", {again}, Shape{2, 16});                             // node 3
+  const ValueId moment = b.call("aten.view_copy.default", {state, Arg::ints({32})}, Shape{32});     // node 4
+  const ValueId written = b.call("update_cache.default", {x, state, position}, Shape{1});           // node 5
   const Graph graph = b.finish({y, moment, written});
   const Index index(graph);
   EXPECT_TRUE(index.is_view(1) && index.is_view(2));
@@ -156,13 +156,13 @@ TEST(JoinLinears, TakesUpToThreeOfOneInputWithTheirBiases) {
 TEST(JoinLinears, LeavesWhatDoesNotFitTogether) {
   Linears b;
   const ValueId x = b.input({4, 64}), other = b.input({4, 64});
-  const ValueId padded = b.call("et_vk.linear_q4gsw.default",
-                                {x, b.constant({30, 32}, "p", Dtype::u8), b.constant({2, 32}, "ps"), 32, nullptr},
-                                Shape{4, 30});
+  const ValueId padded =
+      b.call("et_vk.linear_q4gsw.default",
+             {x, b.constant({30, 32}, "p", Dtype::u8), b.constant({2, 32}, "ps"), 32, nullptr}, Shape{4, 30});
   const std::vector<ValueId> outputs = {b.linear(x, "a"), b.linear(other, "b"), b.linear(x, "c", 32, {}, 16),
                                         b.linear(x, "d", 32, b.constant({32}, "e")), padded};
-  EXPECT_THAT(fused(b.finish(outputs)), ElementsAre("q4_linear:1", "q4_linear:1", "q4_linear:1", "q4_linear:1",
-                                                    "q4_linear:1"));
+  EXPECT_THAT(fused(b.finish(outputs)),
+              ElementsAre("q4_linear:1", "q4_linear:1", "q4_linear:1", "q4_linear:1", "q4_linear:1"));
 }
 
 TEST(JoinLinears, KeepsAWeightThatSomethingElseReadsByItself) {
@@ -324,8 +324,8 @@ Graph quantized_pair(int first_low, int second_low) {
   std::vector<ValueId> outputs;
   for (int low : {first_low, second_low}) {
     const ValueId scale = b.tensor({4}), zero_point = b.tensor({4}, Dtype::i8);
-    b.call("torchao.choose_qparams_affine.default",
-           {x, "ASYMMETRIC", Arg::ints({1, 64}), 1, low, 127, 1e-5, 6, 1}, std::vector{scale, zero_point});
+    b.call("torchao.choose_qparams_affine.default", {x, "ASYMMETRIC", Arg::ints({1, 64}), 1, low, 127, 1e-5, 6, 1},
+           std::vector{scale, zero_point});
     const std::string n = std::to_string(outputs.size());
     const ValueId weight = b.constant({8, 32}, "w" + n, Dtype::u8), sums = b.constant({2, 8}, "sums" + n, Dtype::i32);
     outputs.push_back(b.call("et_vk.linear_dq8ca_q4gsw.default",

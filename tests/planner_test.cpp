@@ -47,7 +47,8 @@ graph::Graph symint_graph() {
 graph::Graph attention_graph(int64_t capacity = 64) {
   GraphBuilder g;
   const ValueId x = g.input({1, 32, 64}), position = g.symint_input();
-  const ValueId keys = g.state({1, capacity, 2, 16}), values = g.state({1, capacity, 2, 16}), weight = g.constant({64}, "norm");
+  const ValueId keys = g.state({1, capacity, 2, 16}), values = g.state({1, capacity, 2, 16}),
+                weight = g.constant({64}, "norm");
   const ValueId normed = g.call("et_vk.rms_norm.default", {x, weight, 1e-6}, g.bound(x));
   auto project = [&](const char* name, int64_t width) {
     return g.call("et_vk.linear_q4gsw.default",

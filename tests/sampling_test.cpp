@@ -33,8 +33,8 @@ class GpuSampler {
       : vocabulary_(vocabulary), planned_(make_graph(vocabulary, rows), gpu->capabilities()), replayer_(gpu) {}
 
   Chosen sample(const std::vector<float>& logits, const SamplingWords& words, uint32_t slot) {
-    std::vector<planner::Input> inputs = {
-        test::live({static_cast<int64_t>(logits.size()) / vocabulary_, vocabulary_}), test::live({1}), test::live({8})};
+    std::vector<planner::Input> inputs = {test::live({static_cast<int64_t>(logits.size()) / vocabulary_, vocabulary_}),
+                                          test::live({1}), test::live({8})};
     inputs[1].on_device = inputs[2].on_device = true;
     for (int64_t word : words.symints()) inputs.push_back({{}, word, {}});
     inputs.push_back({{}, slot, {}});

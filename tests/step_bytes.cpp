@@ -1,6 +1,6 @@
 // Prints a digest of the bytes of each Step that the operator cases given as arguments plan: on the device that has the
-// least that WebGPU allows, of the load Step, the warm-up, and the first run that does not fail. web/test/step_bytes.mjs
-// compares them with those of the WebAssembly module.
+// least that WebGPU allows, of the load Step, the warm-up, and the first run that does not fail.
+// web/test/step_bytes.mjs compares them with those of the WebAssembly module.
 //
 //   step_bytes tests/fixtures/ops/matmul/mm_k.pte ...
 #include <cstddef>

@@ -111,15 +111,15 @@ struct SessionOptions {
 };
 
 struct KernelTime {
-  std::string node, op;  // the graph's node and its operator
-  std::string kernel;    // with its variant
+  std::string node, op;   // the graph's node and its operator
+  std::string kernel;     // with its variant
   uint64_t start_ns = 0;  // on the GPU's clock
   uint64_t nanoseconds = 0;
   uint64_t bytes = 0;  // live bytes of all that it binds
 };
 // A stretch of the host's time in a run.
 struct HostTime {
-  std::string what;      // "plan", "encode", "submit", "wait"
+  std::string what;       // "plan", "encode", "submit", "wait"
   uint64_t start_ns = 0;  // on a clock of its own
   uint64_t nanoseconds = 0;
 };

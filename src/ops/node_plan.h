@@ -35,8 +35,8 @@ class NodePlan {
   // The output is the input's bytes under another shape: a copy, unless the planner made them share one buffer.
   Result<void> reinterpret(size_t i, const Shape& shape, const Operand& input);
   Result<void> symint(int64_t value);  // the node's output is a SymInt
-  // Everything in this plan is the same for values of `integer` in [low, high], apart from what kernels look up. Said of
-  // at most one integer; of a literal it means nothing.
+  // Everything in this plan is the same for values of `integer` in [low, high], apart from what kernels look up. Said
+  // of at most one integer; of a literal it means nothing.
   void holds_while(const LiveInteger& integer, int64_t low, int64_t high);
   // `bytes` of memory that no other node sees; contents are undefined.
   Operand scratch(uint64_t bytes);

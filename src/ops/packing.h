@@ -34,10 +34,10 @@ struct PackCall {
   const Shape& shape;  // serialized shape of the whole constant
   Operand raw;         // whole stored rows [raw_first, raw_first + raw_rows), from byte 0
   uint32_t raw_first = 0, raw_rows = 0;
-  Operand part;                       // destination: all of the part
-  uint32_t part_rows = 0;             // of it
-  uint32_t first_row = 0, rows = 0;   // of the constant: what belongs into this part
-  uint32_t to_row = 0;                // where first_row goes
+  Operand part;                      // destination: all of the part
+  uint32_t part_rows = 0;            // of it
+  uint32_t first_row = 0, rows = 0;  // of the constant: what belongs into this part
+  uint32_t to_row = 0;               // where first_row goes
 };
 
 struct PackingInfo {

@@ -79,8 +79,8 @@ Result<void> ConstantTable::add_parts(std::span<const graph::TensorValue* const>
   for (const graph::TensorValue* constant : constants) rows += rows_of(constant->bound, info);
   // Parts begin at a multiple of 64 rows, so that no block of a packing straddles two of them.
   uint64_t part_rows = std::max<uint64_t>(rows, 1);
-  while (part_rows > 64 && info.packed_bytes(shape, dtype, static_cast<uint32_t>(part_rows)) >
-                               capabilities_.max_storage_binding_bytes)
+  while (part_rows > 64 &&
+         info.packed_bytes(shape, dtype, static_cast<uint32_t>(part_rows)) > capabilities_.max_storage_binding_bytes)
     part_rows = round_up(div_ceil(part_rows, 2), 64);
   for (uint64_t row = 0; row < std::max<uint64_t>(rows, 1); row += part_rows) {
     PackedPart part;

@@ -10,8 +10,8 @@
 
 namespace sconce::runtime {
 
-// The same bytes for the same place in a source. Floats (scales, norms, tables) lie between 0.004 and 0.008, which keeps
-// activations finite through any number of layers; quantized weights are any bytes; wider integers, which may be
+// The same bytes for the same place in a source. Floats (scales, norms, tables) lie between 0.004 and 0.008, which
+// keeps activations finite through any number of layers; quantized weights are any bytes; wider integers, which may be
 // indices, are 0.
 class ConstantFiller {
  public:

@@ -29,7 +29,7 @@ inline constexpr uint32_t kRingTokens = 64;  // chosen tokens that stay on the G
 
 // How feeds are cut.
 struct Pace {
-  size_t steps_ahead = 1;        // feeds under way at once; 1 where the host samples
+  size_t steps_ahead = 1;         // feeds under way at once; 1 where the host samples
   size_t first_chunk = SIZE_MAX;  // most tokens of a prompt's first feed, while nothing is known of the device's speed
   // A prompt's feeds should take about this long, so that cancelling works between them; 0: as large as the bound.
   double chunk_seconds = 0;

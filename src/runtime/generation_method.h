@@ -1,5 +1,5 @@
-// A language model's method with the choice of the next token appended (operator sconce.sample), so that generation needs
-// no tensor from the host and none back:
+// A language model's method with the choice of the next token appended (operator sconce.sample), so that generation
+// needs no tensor from the host and none back:
 //
 //   inputs    as the method's; then the words of the choice and the slot, SymInts
 //   outputs   as the method's; then the ring of chosen tokens, i32 [kRingTokens]

@@ -3,13 +3,15 @@
 // The rule, in whole numbers so that every machine and every order of summing choose the same token:
 //
 //   weight   of the largest logits 2^30; of others floor(2^30 * 2^-x) with x = (largest - logit) * scale in f32, cut to
-//            20 binary places, and 2^-x by 9 terms of a series in steps of 2^-31; of NaN and of weights under min_weight 0
+//            20 binary places, and 2^-x by 9 terms of a series in steps of 2^-31; of NaN and of weights under
+//            min_weight 0
 //   top_k    of the weights in falling order, equals by rising id, the first top_k are kept
 //   top_p    of these the fewest first ones are kept that add up to floor(sum * top_p / 2^32), at least to 1
-//   draw     by rising id, the first token is chosen at which the kept weights add up to more than floor(sum * draw / 2^32)
+//   draw     by rising id, the first token is chosen at which the kept weights add up to more than floor(sum * draw /
+//   2^32)
 //
-// Greedy is the largest logit, of equals the lowest id. The GPU operator sconce.sample (src/ops/sampling) does the same;
-// tests hold one against the other.
+// Greedy is the largest logit, of equals the lowest id. The GPU operator sconce.sample (src/ops/sampling) does the
+// same; tests hold one against the other.
 #pragma once
 
 #include <array>

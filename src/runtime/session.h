@@ -66,7 +66,7 @@ class Session {
   record::Step step_;
   size_t phase_ = 0;
   std::vector<planner::Input> inputs_;
-  std::vector<uint8_t> wanted_;  // of each output
+  std::vector<uint8_t> wanted_;              // of each output
   std::vector<std::byte> host_bytes_;        // the inputs as the device holds them
   std::optional<graph::ValueId> waits_for_;  // the tensor that the next phase needs
   std::optional<Error> broken_;

@@ -1,5 +1,5 @@
-// Answers, as src/webgpu/generator.cpp pumps them natively: each feed is a run of a session that also chooses the token,
-// and the next feeds may start before its token is read.
+// Answers, as src/webgpu/generator.cpp pumps them natively: each feed is a run of a session that also chooses the
+// token, and the next feeds may start before its token is read.
 #include "runtime/generation.h"
 
 #include "runtime/generation_method.h"
@@ -55,8 +55,8 @@ SCONCE_EXPORT(generation_session) RunningSession* generation_session(const Loade
   return running;
 }
 
-// `capacity`: rows of the KV cache; 0 when the program does not say. `steps_ahead`: feeds under way at once; 0: what suits
-// the adapter.
+// `capacity`: rows of the KV cache; 0 when the program does not say. `steps_ahead`: feeds under way at once; 0: what
+// suits the adapter.
 SCONCE_EXPORT(generation_create)
 Answering* generation_create(const RunningSession* running, uint32_t capacity, AdapterClass adapter,
                              uint32_t steps_ahead) {

@@ -25,8 +25,7 @@ record::Capabilities read_limits(const DeviceLimits& limits) {
           .max_buffer_bytes = limits.max_buffer_bytes};
 }
 
-std::string describe(const graph::Graph& graph, std::span<const graph::ValueId> values,
-                     std::span<const Dtype> dtypes) {
+std::string describe(const graph::Graph& graph, std::span<const graph::ValueId> values, std::span<const Dtype> dtypes) {
   std::vector<std::string> items;
   for (size_t i = 0; i < values.size(); ++i) {
     const graph::TensorValue* tensor = graph.tensor(values[i]);
@@ -87,8 +86,8 @@ SCONCE_EXPORT(reader_supply) uint32_t reader_supply(program::Reader* reader, con
 // ---- the model ----
 
 // The model of what the reader has read, or 0.
-SCONCE_EXPORT(model_create) LoadedModel* model_create(program::Reader* reader, const DeviceLimits* limits, bool fuse,
-                                                      bool half_caches) {
+SCONCE_EXPORT(model_create)
+LoadedModel* model_create(program::Reader* reader, const DeviceLimits* limits, bool fuse, bool half_caches) {
   auto program = std::move(*reader).finish();
   if (!program) return give_error(program.error()), nullptr;
   auto model = runtime::Model::create(*program, {read_limits(*limits), fuse, half_caches});

@@ -71,7 +71,8 @@ SCONCE_EXPORT(session_warm_up) const StepView* session_warm_up(RunningSession* r
 }
 
 // Plans a run; afterwards the tables of session_tables() are to be prepared.
-SCONCE_EXPORT(session_start) uint32_t session_start(RunningSession* running, const TensorEntry* inputs, uint32_t count) {
+SCONCE_EXPORT(session_start)
+uint32_t session_start(RunningSession* running, const TensorEntry* inputs, uint32_t count) {
   auto views = read_inputs({inputs, count});
   return views ? status(running->session.start(*views)) : give_error(views.error());
 }

@@ -17,7 +17,7 @@ struct DispatchTime {
   uint32_t node = record::kNone;  // index into the graph's nodes
   uint32_t pipeline = 0;          // index into the Tables' pipelines
   std::string kernel;             // record::kernel_label
-  uint64_t start_ns = 0;  // on the GPU's clock
+  uint64_t start_ns = 0;          // on the GPU's clock
   uint64_t nanoseconds = 0;
   uint64_t bytes = 0;  // live bytes of what it binds, if the Step has uses
 };

@@ -58,8 +58,8 @@ struct Session::Impl {
     return submit_phase();
   }
 
-  // Starts a run without ending the ones before it: for a caller that keeps the read-backs of several runs itself. Where
-  // the host must read in the midst of the run, it waits up to there.
+  // Starts a run without ending the ones before it: for a caller that keeps the read-backs of several runs itself.
+  // Where the host must read in the midst of the run, it waits up to there.
   Result<webgpu::PendingRead> start_ahead(std::span<const TensorView> inputs) {
     SCONCE_DO(start(inputs));
     while (!session.in_last_phase()) {

@@ -9,7 +9,7 @@ namespace sconce::ops {
 struct Attention {
   Operand q, k, v, mask, output;
   bool half_kv = false;  // k and v are f16
-  uint64_t tokens = 0;  // queries of a head
+  uint64_t tokens = 0;   // queries of a head
   uint64_t keys = 0;
   uint64_t capacity = 0;  // of the KV cache, when causal
   bool causal = false;

@@ -13,7 +13,7 @@ struct CacheRows {
 
 struct CachedAttention {
   TensorArg q, k, v, k_cache, v_cache;  // caches of f32 or both of f16
-  LiveInteger position;  // of the first query
+  LiveInteger position;                 // of the first query
   CacheRows rows;
   double scale = 1;
   bool half() const { return k_cache.dtype == Dtype::f16; }

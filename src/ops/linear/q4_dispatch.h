@@ -29,7 +29,7 @@ struct Q4Product {
   std::optional<Operand> norm_weight;  // [k]
   double eps = 0;
   bool swiglu = false;
-  std::optional<Operand> residual;                // shaped like y_0
+  std::optional<Operand> residual;               // shaped like y_0
   std::array<Operand, Q4Weights::kMost> y = {};  // one for each weight; with swiglu one
 };
 

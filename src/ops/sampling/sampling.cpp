@@ -7,7 +7,7 @@
 namespace sconce::ops {
 namespace {
 
-constexpr uint64_t kChunk = 512;    // logits that a workgroup reads: kLogitChunk of logit_rank.wgsl
+constexpr uint64_t kChunk = 512;      // logits that a workgroup reads: kLogitChunk of logit_rank.wgsl
 constexpr uint64_t kDrawLanes = 256;  // of sample_draw.wgsl
 
 // What the host chose for this step, as the words of runtime::SamplingWords.
@@ -38,8 +38,8 @@ Result<Choice> read_choice(const Call& call) {
 // sconce.sample(logits [..., V], tokens (i32), ring (i32), scale, top_k, top_p, min_weight, draw, slot) -> nothing
 //
 // Chooses a token from the last row of the logits and writes it to tokens[0], where the next step finds it, and to
-// ring[slot], where the host reads it when it likes. The rule is that of runtime/sampling.h. Greedy: 2 dispatches. Without
-// top_k and top_p 3, else 4.
+// ring[slot], where the host reads it when it likes. The rule is that of runtime/sampling.h. Greedy: 2 dispatches.
+// Without top_k and top_p 3, else 4.
 Result<void> plan_sample(const Call& call, NodePlan& plan) {
   SCONCE_TRY(TensorArg logits, call.tensor(0, Dtype::f32));
   SCONCE_TRY(TensorArg tokens, call.tensor(1));
