@@ -140,6 +140,9 @@ TEST_P(OperatorCase, InAReusedSession) {
 TEST_P(OperatorCase, InFreshSessions) {
   run_fresh(Features::all);
 }
+TEST_P(OperatorCase, InAReusedSessionWithTheKernelsOfAGpu) {
+  run_reused(Features::gpu);
+}
 TEST_P(OperatorCase, InAReusedSessionOfASmallDevice) {
   run_reused(Features::small);
 }

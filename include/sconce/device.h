@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,7 @@ struct LoweredCapabilities {
   bool subgroup_matrix = true;
   bool timestamps = true;
   bool packed_dot = true;
+  std::optional<AdapterClass> adapter_class;  // whose kernels are chosen, instead of the adapter's own
   uint32_t max_workgroups_per_dimension = 0;
   uint32_t max_invocations_per_workgroup = 0;
   uint32_t max_workgroup_storage_bytes = 0;

@@ -36,7 +36,7 @@ record::Capabilities capabilities_of(const Library& library, const Adapter& adap
   auto has = [&](WGPUFeatureName feature) { return api.AdapterHasFeature(adapter.adapter.get(), feature) != 0; };
   const AdapterLimits& limits = adapter.info.limits;
   record::Capabilities c{
-      .adapter_class = adapter.info.adapter_class,
+      .adapter_class = lowered.adapter_class.value_or(adapter.info.adapter_class),
       .f16 = lowered.f16 && has(WGPUFeatureName_ShaderF16),
       .subgroups = lowered.subgroups && has(WGPUFeatureName_Subgroups),
       .timestamps = lowered.timestamps && has(WGPUFeatureName_TimestampQuery),

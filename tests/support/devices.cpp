@@ -30,7 +30,8 @@ Device* device(Features features) {
   if (found != devices.end()) return &found->second;
   DeviceOptions options;
   if (const char* adapter = std::getenv("SCONCE_TEST_DEVICE")) options.adapter = adapter;
-  if (features != Features::all)
+  if (features == Features::gpu) options.lowered.adapter_class = AdapterClass::discrete;
+  if (features == Features::plain || features == Features::small)
     options.lowered = {
         .f16 = false, .subgroups = false, .subgroup_matrix = false, .timestamps = false, .packed_dot = false};
   if (features == Features::small) options.lowered.max_workgroups_per_dimension = 8;

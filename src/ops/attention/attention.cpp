@@ -76,29 +76,27 @@ Result<CachedAttention> read_cached_attention(const Call& call) {
   return a;
 }
 
-Result<void> plan_cached_attention(const CachedAttention& a, const Operand& q, const Operand& output,
-                                   const record::Capabilities& capabilities, NodePlan& plan) {
+Attention attention_of(const CachedAttention& a, const Operand& q, const Operand& output) {
   const Shape &q_shape = a.q.shape, &k_shape = a.k.shape;
   const auto head_size = static_cast<uint64_t>(q_shape[3]);
-  return plan_attention({.q = q,
-                         .k = a.k_cache,
-                         .v = a.v_cache,
-                         .output = output,
-                         .half_kv = a.half(),
-                         .tokens = a.rows.steps,
-                         .keys = a.rows.position + a.rows.steps,
-                         .capacity = static_cast<uint64_t>(a.k_cache.shape[1]),
-                         .causal = true,
-                         .first_position = a.position,
-                         .kv_heads = static_cast<uint64_t>(k_shape[2]),
-                         .group = static_cast<uint64_t>(q_shape[2] / k_shape[2]),
-                         .head_size = head_size,
-                         .q_token = static_cast<uint64_t>(q_shape[2]) * head_size,
-                         .q_head = head_size,
-                         .kv_token = a.rows.row,
-                         .kv_head = head_size,
-                         .scale = a.scale},
-                        capabilities, plan);
+  return {.q = q,
+          .k = a.k_cache,
+          .v = a.v_cache,
+          .output = output,
+          .half_kv = a.half(),
+          .tokens = a.rows.steps,
+          .keys = a.rows.position + a.rows.steps,
+          .capacity = static_cast<uint64_t>(a.k_cache.shape[1]),
+          .causal = true,
+          .first_position = a.position,
+          .kv_heads = static_cast<uint64_t>(k_shape[2]),
+          .group = static_cast<uint64_t>(q_shape[2] / k_shape[2]),
+          .head_size = head_size,
+          .q_token = static_cast<uint64_t>(q_shape[2]) * head_size,
+          .q_head = head_size,
+          .kv_token = a.rows.row,
+          .kv_head = head_size,
+          .scale = a.scale};
 }
 
 // sdpa_with_kv_cache(q [1, S, Hq, D], k [1, S, Hkv, D], v, k_cache [1, C, Hkv, D], v_cache, start_pos, seq_len
@@ -109,6 +107,12 @@ Result<void> plan_cached_attention(const CachedAttention& a, const Operand& q, c
 Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
   SCONCE_TRY(CachedAttention a, read_cached_attention(call));
   SCONCE_TRY(Operand output, plan.output(0, a.q.shape));
+  Attention attention = attention_of(a, a.q, output);
+  const NewToken token{.k = a.k, .v = a.v};
+  if (takes_new_token(attention, token, call.capabilities())) {
+    attention.token = token;
+    return plan_attention(attention, call.capabilities(), plan);
+  }
   const uint64_t count = a.rows.steps * a.rows.row;
   using Kv = kernels::append_kv::Kv;
   SCONCE_DO(plan.dispatch(kernels::append_kv{.k = a.k,
@@ -121,7 +125,7 @@ Result<void> plan_sdpa_with_kv_cache(const Call& call, NodePlan& plan) {
                                              .position_entry = a.position.entry,
                                              .kv = a.half() ? Kv::f16 : Kv::f32},
                           div_ceil(count, 64)));
-  return plan_cached_attention(a, a.q, output, call.capabilities(), plan);
+  return plan_attention(attention, call.capabilities(), plan);
 }
 
 // et_vk.sdpa(q [B, H, Sq, D], k [B, H, Skv, D], v, mask [B, H, Sq, Skv] or null, scale or null) -> output, shaped like

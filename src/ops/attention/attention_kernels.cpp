@@ -1,6 +1,7 @@
 #include "ops/attention/attention_kernels.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels.h"
 
@@ -9,9 +10,10 @@ namespace {
 
 // The kernel for a device, and the part of the work of one workgroup.
 struct Route {
-  enum class Kind { plain, lanes, rows, matrix } kind;  // attention.wgsl, attention_lanes.wgsl and so on
-  uint64_t rows, elements;                              // of a tile
+  enum class Kind { plain, lanes, rows, matrix, step } kind;  // attention.wgsl, attention_lanes.wgsl and so on
+  uint64_t rows, elements;                                    // of a tile
   uint64_t tile_keys = 64;
+  uint64_t fewest_keys = 64;  // that are worth a split
 };
 
 // What attention_rows.wgsl and attention_matrix.wgsl need: whole vec4s, heads that fit, no mask.
@@ -25,13 +27,23 @@ bool fits_matrix_unit(const record::Capabilities& device) {
          kernels::attention_matrix::info().workgroup_bytes <= device.max_workgroup_storage_bytes;
 }
 
+bool has_software_lanes(const record::Capabilities& device) {
+  return device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4;
+}
+
 Route choose_route(const Attention& a, const record::Capabilities& device) {
   const uint64_t head_rows = a.tokens * a.group;
-  if (device.adapter_class == record::AdapterClass::software && device.subgroups && device.subgroup_min_size >= 4) {
+  if (a.token) {
+    const uint64_t tile_keys = 4096 / a.head_size;  // four of each team
+    static const uint64_t kMul = getenv("SC_FEW") ? atoi(getenv("SC_FEW")) : 4;
+    return {Route::Kind::step, head_rows <= 4 ? 4u : 8u, a.head_size, tile_keys, kMul * tile_keys};
+  }
+  if (has_software_lanes(device)) {
     const uint64_t width = device.subgroup_min_size >= 8 ? 8 : 4;
     return {Route::Kind::lanes, head_rows > 4 ? 8u : 4u, a.head_size > 4 * width ? 8 * width : 4 * width};
   }
-  if (is_plain_and_aligned(a) && head_rows <= 8) return {Route::Kind::rows, head_rows <= 4 ? 4u : 8u, a.head_size, 32};
+  if (is_plain_and_aligned(a) && head_rows <= 8)
+    return {Route::Kind::rows, head_rows <= 4 ? 4u : 8u, a.head_size, 32, 32};
   if (is_plain_and_aligned(a) && head_rows >= 32 && fits_matrix_unit(device))
     return {Route::Kind::matrix, 64, a.head_size};
   return {Route::Kind::plain, 4, a.head_size <= 64 ? 64u : a.head_size <= 128 ? 128u : 256u};
@@ -49,8 +61,9 @@ struct Splits {
 Splits split_keys(uint64_t keys, uint64_t workgroups, const Route& route, const record::Capabilities& device) {
   if (route.kind == Route::Kind::matrix) return {1, keys};
   const bool software = device.adapter_class == record::AdapterClass::software;
-  const uint64_t wanted = software ? 6 : 256;
-  const uint64_t fewest_keys = software ? 256 : route.tile_keys;
+  static const uint64_t kWant = getenv("SC_WANT") ? atoi(getenv("SC_WANT")) : 256;
+  const uint64_t wanted = software ? 6 : kWant;
+  const uint64_t fewest_keys = software ? 256 : route.fewest_keys;
   constexpr uint64_t kMostSplits = 64;
   uint64_t count = std::max<uint64_t>(1, wanted / workgroups);
   count = std::min({count, std::max<uint64_t>(1, keys / fewest_keys), kMostSplits});
@@ -97,6 +110,35 @@ Kernel attention_kernel(const Attention& a, const Operand& output, const Splits&
   return kernel;
 }
 
+kernels::attention_step step_kernel(const Attention& a, const Operand& output, const Splits& splits) {
+  using Kernel = kernels::attention_step;
+  Kernel kernel{.q = a.q,
+                .k = a.token->k,
+                .v = a.token->v,
+                .k_cache = a.k,
+                .v_cache = a.v,
+                .output = output,
+                .position = a.first_position.addend,
+                .position_entry = a.first_position.entry,
+                .kv_heads = static_cast<uint32_t>(a.kv_heads),
+                .group = static_cast<uint32_t>(a.group),
+                .scale = static_cast<float>(a.scale),
+                .splits = static_cast<uint32_t>(splits.count),
+                .split_keys = static_cast<uint32_t>(splits.keys),
+                .quads = static_cast<uint32_t>(a.head_size / 4),
+                .kv = a.half_kv ? Kernel::Kv::f16 : Kernel::Kv::f32};
+  if (const auto& rotary = a.token->rotary) {
+    kernel.cos_table = rotary->cos;
+    kernel.sin_table = rotary->sin;
+    kernel.table_row = a.token->table_row.addend;
+    kernel.table_entry = a.token->table_row.entry;
+    kernel.angles = static_cast<uint32_t>(rotary->cos.shape[1]);
+    kernel.turning = static_cast<uint32_t>(rotary->rotary_size / 4);
+    kernel.turn = rotary->halves ? Kernel::Turn::halves : Kernel::Turn::neighbours;
+  }
+  return kernel;
+}
+
 Result<void> dispatch_attention(const Attention& a, const Operand& output, const Route& route, const Splits& splits,
                                 uint64_t workgroups, uint32_t subgroup_size, NodePlan& plan) {
   switch (route.kind) {
@@ -123,11 +165,24 @@ Result<void> dispatch_attention(const Attention& a, const Operand& output, const
       kernel.wide = a.head_size > 64;
       return plan.dispatch(kernel, workgroups);
     }
+    case Route::Kind::step: {
+      auto kernel = step_kernel(a, output, splits);
+      kernel.rows = static_cast<uint32_t>(route.rows);
+      return plan.dispatch(kernel, workgroups);
+    }
   }
   return {};
 }
 
 }  // namespace
+
+bool takes_new_token(const Attention& a, const NewToken& token, const record::Capabilities& device) {
+  if (has_software_lanes(device) || !device.subgroups || a.tokens != 1 || a.group > 8) return false;
+  if (!std::has_single_bit(a.head_size) || a.head_size < 8 || a.head_size > 128) return false;
+  if (device.subgroup_min_size < a.head_size / 4) return false;
+  // The partner of a whole quad is a whole quad.
+  return !token.rotary || !token.rotary->halves || token.rotary->rotary_size % 8 == 0;
+}
 
 Result<void> plan_attention(const Attention& a, const record::Capabilities& device, NodePlan& plan) {
   if (a.tokens == 0 || a.kv_heads == 0 || a.group == 0 || a.head_size == 0) return {};

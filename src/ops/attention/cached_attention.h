@@ -1,6 +1,7 @@
 // Causal attention with KV caches, read from a call and planned, for every operator that contains one.
 #pragma once
 
+#include "ops/attention/attention_kernels.h"
 #include "ops/contract.h"
 
 namespace sconce::ops {
@@ -22,7 +23,6 @@ struct CachedAttention {
 // Arguments 0 to 10 are those of sdpa_with_kv_cache.
 Result<CachedAttention> read_cached_attention(const Call& call);
 // The attention of `q`, shaped like a.q, over caches that hold the new rows.
-Result<void> plan_cached_attention(const CachedAttention& a, const Operand& q, const Operand& output,
-                                   const record::Capabilities& capabilities, NodePlan& plan);
+Attention attention_of(const CachedAttention& a, const Operand& q, const Operand& output);
 
 }  // namespace sconce::ops

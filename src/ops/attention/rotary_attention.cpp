@@ -21,11 +21,18 @@ Result<void> plan_rotary_attention(const Call& call, NodePlan& plan) {
   SCONCE_TRY(Operand output, plan.output(0, a.q.shape));
   if (a.rows.steps == 0) return {};
 
-  const Operand turned = plan.scratch(a.q.numel() * sizeof(float));
-  SCONCE_DO(dispatch_rotation(
-      rotary, first_row,
-      {.q = turned, .k = a.k_cache, .v = a.v, .v_out = a.v_cache, .out_row = a.position, .half_kv = a.half()}, plan));
-  SCONCE_DO(plan_cached_attention(a, turned, output, call.capabilities(), plan));
+  Attention attention = attention_of(a, a.q, output);
+  const NewToken token{.k = a.k, .v = a.v, .rotary = rotary, .table_row = first_row};
+  if (takes_new_token(attention, token, call.capabilities())) {
+    attention.token = token;
+  } else {
+    attention.q = plan.scratch(a.q.numel() * sizeof(float));
+    SCONCE_DO(dispatch_rotation(
+        rotary, first_row,
+        {.q = attention.q, .k = a.k_cache, .v = a.v, .v_out = a.v_cache, .out_row = a.position, .half_kv = a.half()},
+        plan));
+  }
+  SCONCE_DO(plan_attention(attention, call.capabilities(), plan));
   // The tables may end before the caches do.
   const Hold hold = plan.hold();
   if (at_position && hold.symint != graph::kNone)
