@@ -56,11 +56,11 @@ TEST(ConstantTable, TakesTheColumnsOfScalesAsRows) {
   ConstantTable table(device);
   const auto a = constant({2, 96}, "a"), b = constant({2, 32}, "b"), single = constant({48}, "c");
   const graph::TensorValue *both[] = {&a, &b}, *one[] = {&single};
-  auto parts = table.request(both, Packing::q4_scales);
+  auto parts = table.request(both, Packing::columns);
   ASSERT_TRUE(parts) << parts.error().to_string();
   EXPECT_EQ((*parts)[0].rows, 128u);
   EXPECT_EQ((*parts)[0].data.bytes, 2u * 128 * 4);
-  parts = table.request(one, Packing::q4_scales);
+  parts = table.request(one, Packing::columns);
   ASSERT_TRUE(parts) << parts.error().to_string();
   EXPECT_EQ((*parts)[0].data.bytes, 48u * 4);
   expect_loads(table, device);

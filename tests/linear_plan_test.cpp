@@ -52,7 +52,7 @@ TEST(Q4Linear, ChoosesARouteByRowsAndDevice) {
     EXPECT_EQ(c.plan.output_shapes()[0], (Shape{1, row.m, 70}));
     EXPECT_EQ(c.kernels(), row.kernel);
     EXPECT_EQ(c.workgroups(), std::vector{row.workgroups}) << row.m << " rows";
-    EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks, Packing::q4_scales}));
+    EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks, Packing::columns}));
   }
 }
 
@@ -100,7 +100,7 @@ TEST(Q4Linear, TakesOneScaleARowWithTheEarlierWeightInTheHighNibble) {
   c.tensor({3, 72}).constant({8, 36}, Dtype::u8).constant({8}).tensor({3, 8});
   ASSERT_TRUE(c.run()) << c.error();
   EXPECT_EQ(c.kernels(), "q4_linear_gemv<whole_blocks=true, form=plain>");
-  EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks_high_first, Packing::q4_scales}));
+  EXPECT_EQ(c.packings, (std::vector{Packing::q4_blocks_high_first, Packing::columns}));
 }
 
 // ---- sconce.q4_linear ----

@@ -36,6 +36,12 @@ void expect_sentence(const Error& error) {
   EXPECT_NE(error.code, ErrorCode::internal) << error.to_string();
 }
 
+// Small limits make some programs impossible: then loading or the run says which number is too large.
+void expect_too_small(const Error& error) {
+  EXPECT_EQ(error.code, ErrorCode::unsupported) << error.to_string();
+  EXPECT_NE(error.message.find_first_of("0123456789"), std::string::npos) << error.message;
+}
+
 double greatest(const Tensor& tensor) {
   double most = 0;
   if (tensor.dtype == Dtype::f32)
@@ -45,10 +51,10 @@ double greatest(const Tensor& tensor) {
 }
 
 // `of_greatest` of an output's greatest element is allowed on top of the case's tolerance.
-void expect_run(Session& session, const CaseFile& file, size_t index, double of_greatest = 0) {
+void expect_outputs(const Result<std::vector<Tensor>>& outputs, const CaseFile& file, size_t index,
+                    double of_greatest = 0) {
   SCOPED_TRACE(fmt::format("run {}", index));
   const CaseRun& run = file.runs[index];
-  auto outputs = session.run(views(run.inputs));
   if (run.fails) {
     ASSERT_FALSE(outputs) << "the run must fail";
     return expect_sentence(outputs.error());
@@ -62,6 +68,10 @@ void expect_run(Session& session, const CaseFile& file, size_t index, double of_
     tolerance.atol += of_greatest * greatest(run.goldens[i]);
     EXPECT_EQ(test::difference((*outputs)[first + i], run.goldens[i], tolerance), "") << "output " << i;
   }
+}
+
+void expect_run(Session& session, const CaseFile& file, size_t index, double of_greatest = 0) {
+  expect_outputs(session.run(views(file.runs[index].inputs)), file, index, of_greatest);
 }
 
 class OperatorCase : public testing::TestWithParam<std::filesystem::path> {
@@ -150,6 +160,22 @@ TEST_P(OperatorCase, InFreshSessionsOfASmallDevice) {
   run_fresh(Features::small);
 }
 
+// A case that a device with bindings of 16 KiB can run gives the same there.
+TEST_P(OperatorCase, InOneSessionOfADeviceWithNarrowBindings) {
+  if (!file_.loads) return;
+  Device* device = test::device(Features::narrow);
+  ASSERT_NE(device, nullptr);
+  auto model = Model::load(*device, file_.program, {.data_files = file_.data_files, .warm_up = false});
+  if (!model) return expect_too_small(model.error());
+  auto session = Session::create(*model, "forward", {.poison = true});
+  if (!session) return expect_too_small(session.error());
+  for (size_t i = 0; i < file_.runs.size(); ++i) {
+    auto outputs = session->run(views(file_.runs[i].inputs));
+    if (!outputs && !file_.runs[i].fails) return expect_too_small(outputs.error());
+    expect_outputs(outputs, file_, i);
+  }
+}
+
 // Operands of 11 significant bits: each product is off by up to 2^-10 of itself, and sums of many by a small part of
 // the greatest element, here up to 2^-8 after a few layers.
 TEST_P(OperatorCase, WithFastPrecision) {
@@ -185,12 +211,6 @@ TEST_P(OperatorCase, WithoutFusion) {
   if (!is_fused(file_)) return;
   run_reused(Features::all, /*fuse=*/false);
   run_reused(Features::plain, /*fuse=*/false);
-}
-
-// Small limits make some programs impossible: then loading or the run says which number is too large.
-void expect_too_small(const Error& error) {
-  EXPECT_EQ(error.code, ErrorCode::unsupported) << error.to_string();
-  EXPECT_NE(error.message.find_first_of("0123456789"), std::string::npos) << error.message;
 }
 
 void plan_all_runs(const program::Program& program, const CaseFile& file, const test::CapabilitySet& set, bool fuse) {

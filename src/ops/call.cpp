@@ -208,6 +208,14 @@ Result<Operand> Call::constant(size_t i, Packing packing) const {
   return parts[0].data;
 }
 
+Result<std::vector<ConstantPart>> Call::row_parts(size_t i) const {
+  SCONCE_TRY(TensorArg whole, tensor(i));
+  if (!is_constant(i))
+    return std::vector<ConstantPart>{{whole, 0, whole.shape.empty() ? 1u : static_cast<uint32_t>(whole.shape[0])}};
+  SCONCE_TRY(auto parts, constant_parts(i, Packing::raw));
+  return std::vector<ConstantPart>(parts.begin(), parts.end());
+}
+
 std::optional<std::vector<int64_t>> Call::host_integers(size_t i) const {
   const Value* v = value(i);
   if (v == nullptr || !std::holds_alternative<graph::TensorValue>(*v)) return std::nullopt;

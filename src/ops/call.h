@@ -92,6 +92,8 @@ class Call {
   Result<std::span<const ConstantPart>> constant_parts(size_t i, Packing packing) const;
   // The same for a constant that fits one binding.
   Result<Operand> constant(size_t i, Packing packing) const;
+  // A tensor by its rows (its first dim): the parts of a constant as it is stored, or a computed one as a whole.
+  Result<std::vector<ConstantPart>> row_parts(size_t i) const;
   // Contents of a small integer tensor that the host knows without asking the GPU.
   std::optional<std::vector<int64_t>> host_integers(size_t i) const;
 

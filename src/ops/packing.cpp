@@ -1,5 +1,7 @@
 #include "ops/packing.h"
 
+#include <algorithm>
+
 #include "ops/linear/q4_packing.h"
 
 namespace sconce::ops {
@@ -15,10 +17,14 @@ constexpr PackingInfo kPackings[] = {
     {"raw", raw_bytes, nullptr},
     {"q4_blocks", q4_packed_bytes, pack_q4},
     {"q4_blocks_high_first", q4_packed_bytes, pack_q4_high_first},
-    {"q4_scales", q4_scales_bytes, pack_q4_scales, /*rows_are_columns=*/true},
+    {"columns", column_bytes, pack_columns, /*rows_are_columns=*/true},
 };
 
 }  // namespace
+
+const ConstantPart& part_with(std::span<const ConstantPart> parts, uint64_t row) {
+  return *std::ranges::find_if(parts, [&](const ConstantPart& part) { return row < part.end_row(); });
+}
 
 const PackingInfo& packing_info(Packing packing) {
   return kPackings[static_cast<size_t>(packing)];

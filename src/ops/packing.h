@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -18,16 +19,20 @@ enum class Packing : uint8_t {
   raw,                   // as stored in the program
   q4_blocks,             // 4-bit rows in blocks of 32 weights, interleaved by row: linear/q4_pack.wgsl
   q4_blocks_high_first,  // the same, from bytes that hold the earlier weight in their high nibble
-  q4_scales,             // scales of 4-bit rows, [groups, rows]: the columns of what is stored are the rows here
+  columns,               // f32 [k, rows]: columns of what is stored are the rows here (scales of 4-bit rows, [K, N])
 };
 
 // Rows [first_row, first_row + rows) of one constant, or of several one below the other, in packed form: one buffer.
-// There are several parts when one would pass the device's binding limit.
+// There are several parts when one would pass the device's binding limit; they follow each other.
 struct ConstantPart {
   Operand data;
   uint32_t first_row = 0;
   uint32_t rows = 0;
+
+  uint64_t end_row() const { return first_row + uint64_t{rows}; }
 };
+
+const ConstantPart& part_with(std::span<const ConstantPart> parts, uint64_t row);
 
 // One step of packing: some stored rows of one constant, just uploaded, into their place in a part.
 struct PackCall {

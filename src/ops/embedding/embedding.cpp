@@ -1,5 +1,7 @@
 #include "ops/embedding/embedding.h"
 
+#include <algorithm>
+
 #include "kernels.h"
 
 namespace sconce::ops {
@@ -27,14 +29,19 @@ Result<void> plan_embedding(const Call& call, NodePlan& plan) {
   const auto width = static_cast<uint64_t>(weight.shape[1]);
   SCONCE_TRY(Shape shape, lookup_shape(indices, width));
   SCONCE_TRY(Operand y, plan.output(0, shape));
-  return plan.dispatch(kernels::embedding{.weight = weight,
-                                          .indices = indices,
-                                          .y = y,
-                                          .rows = static_cast<uint32_t>(weight.shape[0]),
-                                          .width = static_cast<uint32_t>(width),
-                                          .count = static_cast<uint32_t>(indices.numel()),
-                                          .nan = kNanBits},
-                       div_ceil(shape.numel(), 64));
+  SCONCE_TRY(auto parts, call.row_parts(0));
+  for (const ConstantPart& part : parts)
+    SCONCE_DO(plan.dispatch(kernels::embedding{.weight = part.data,
+                                               .indices = indices,
+                                               .y = y,
+                                               .table_rows = static_cast<uint32_t>(weight.shape[0]),
+                                               .first_row = part.first_row,
+                                               .rows = part.rows,
+                                               .width = static_cast<uint32_t>(width),
+                                               .count = static_cast<uint32_t>(indices.numel()),
+                                               .nan = kNanBits},
+                            div_ceil(shape.numel(), 64)));
+  return {};
 }
 
 // et_vk.embedding_q4gsw(weight u8 [V, E/2], scales [V, groups], group_size, indices [...], is_linear_weight)
@@ -55,24 +62,33 @@ Result<void> plan_q4_embedding(const Call& call, NodePlan& plan) {
   SCONCE_CHECK(group_size > 0 && groups >= div_ceil(width, static_cast<uint64_t>(group_size)),
                "Rows of {} elements in groups of {} need more than the {} scales they have.", width, group_size,
                groups);
-  SCONCE_TRY(auto parts, call.constant_parts(0, low_first ? Packing::q4_blocks : Packing::q4_blocks_high_first));
+  SCONCE_TRY(auto blocks, call.constant_parts(0, low_first ? Packing::q4_blocks : Packing::q4_blocks_high_first));
+  SCONCE_TRY(auto scale_parts, call.row_parts(1));
   SCONCE_TRY(Shape shape, lookup_shape(indices, width));
   SCONCE_TRY(Operand y, plan.output(0, shape));
   const uint64_t words = indices.numel() * div_ceil(width, 8);
-  for (const ConstantPart& part : parts)
-    SCONCE_DO(plan.dispatch(kernels::q4_embedding{.blocks = part.data,
-                                                  .scales = scales,
+  // Each dispatch takes the rows that lie in one part of the blocks and one of the scales.
+  const auto table_rows = static_cast<uint64_t>(weight.shape[0]);
+  for (uint64_t first = 0, end = 0; first < table_rows; first = end) {
+    const ConstantPart &block = part_with(blocks, first), &scale = part_with(scale_parts, first);
+    end = std::min({table_rows, block.end_row(), scale.end_row()});
+    SCONCE_DO(plan.dispatch(kernels::q4_embedding{.blocks = block.data,
+                                                  .scales = scale.data,
                                                   .indices = indices,
                                                   .y = y,
-                                                  .table_rows = static_cast<uint32_t>(weight.shape[0]),
-                                                  .first_row = part.first_row,
-                                                  .rows = part.rows,
+                                                  .table_rows = static_cast<uint32_t>(table_rows),
+                                                  .first_row = static_cast<uint32_t>(first),
+                                                  .rows = static_cast<uint32_t>(end - first),
+                                                  .block_row = block.first_row,
+                                                  .block_rows = block.rows,
+                                                  .scale_row = scale.first_row,
                                                   .width = static_cast<uint32_t>(width),
                                                   .group_size = static_cast<uint32_t>(group_size),
                                                   .groups = static_cast<uint32_t>(groups),
                                                   .count = static_cast<uint32_t>(indices.numel()),
                                                   .nan = kNanBits},
                             div_ceil(words, 64)));
+  }
   return {};
 }
 

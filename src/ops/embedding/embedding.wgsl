@@ -1,6 +1,8 @@
 // y[i, :] = weight[indices[i], :]; a row of NaN where an index is outside the table, so that the fault shows.
 //
-// weight: [rows, width]; indices: [count]; y: [count, width].
+// weight: rows [first_row, first_row + rows) of the table, by `width`; a table in several parts takes a dispatch each, and
+// each writes the rows that it holds, the one at row 0 also those of NaN.
+// indices: [count]; y: [count, width].
 // One invocation an element.
 // use: grid
 
@@ -9,6 +11,8 @@
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
 struct Params {
+  table_rows: u32,
+  first_row: u32,
   rows: u32,
   width: u32,
   count: u32,
@@ -25,9 +29,11 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   }
   // A negative index is a large one after the cast.
   let row = u32(indices[i / params.width]);
-  if (row < params.rows) {
-    y[i] = weight[row * params.width + i % params.width];
-  } else {
-    y[i] = bitcast<f32>(params.nan);
+  if (row >= params.table_rows) {
+    if (params.first_row == 0u) {
+      y[i] = bitcast<f32>(params.nan);
+    }
+  } else if (row >= params.first_row && row - params.first_row < params.rows) {
+    y[i] = weight[(row - params.first_row) * params.width + i % params.width];
   }
 }

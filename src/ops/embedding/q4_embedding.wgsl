@@ -1,9 +1,10 @@
 // y[i, e] = weight[indices[i], e] * scale[indices[i], e / group_size] of a 4-bit table; a row of NaN where an index is
 // outside the table, so that the fault shows.
 //
-// blocks: rows [first_row, first_row + rows) of the table as linear/q4_pack.wgsl lays them out; a table in several parts
-// takes a dispatch each, and each writes the rows that it holds.
-// scales: [table_rows, groups]; indices: [count]; y: [count, width].
+// blocks: as linear/q4_pack.wgsl lays out block_rows rows of the table from block_row on; scales: [rows, groups] from row
+// scale_row on. A table in several parts takes several dispatches: each writes its rows [first_row, first_row + rows), the
+// one at row 0 also those of NaN.
+// indices: [count]; y: [count, width].
 // One invocation eight elements of a row: one word of the table.
 // use: grid, q4
 
@@ -16,6 +17,9 @@ struct Params {
   table_rows: u32,
   first_row: u32,
   rows: u32,
+  block_row: u32,
+  block_rows: u32,
+  scale_row: u32,
   width: u32,
   group_size: u32,
   groups: u32,
@@ -26,7 +30,7 @@ struct Params {
 
 fn store(token: u32, element: u32, row: u32, value: f32) {
   if (element < params.width) {
-    let scale = scales[row * params.groups + min(element / params.group_size, params.groups - 1u)];
+    let scale = scales[(row - params.scale_row) * params.groups + min(element / params.group_size, params.groups - 1u)];
     y[token * params.width + element] = value * scale;
   }
 }
@@ -44,15 +48,17 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   // A negative index is a large one after the cast.
   let row = u32(indices[token]);
   if (row >= params.table_rows) {
-    for (var e = element; e < min(element + 8u, params.width); e++) {
-      y[token * params.width + e] = bitcast<f32>(params.nan);
+    if (params.first_row == 0u) {
+      for (var e = element; e < min(element + 8u, params.width); e++) {
+        y[token * params.width + e] = bitcast<f32>(params.nan);
+      }
     }
     return;
   }
   if (row < params.first_row || row - params.first_row >= params.rows) {
     return;
   }
-  let block = blocks[element / 32u * params.rows + row - params.first_row];
+  let block = blocks[element / 32u * params.block_rows + row - params.block_row];
   let word = block[element / 8u % 4u];
   let first = q4_first(word);
   let second = q4_second(word);

@@ -43,6 +43,22 @@ Result<void> plan_matmul(const Matmul& a, const record::Capabilities& capabiliti
   return plan.dispatch(matmul_kernel<kernels::matmul_tile>(a), a.batches * div_ceil(a.m, 64) * div_ceil(a.n, 64));
 }
 
+// The product with argument `at`, w [K, N]. Where a constant is above the binding limit each part has some columns of
+// it.
+Result<void> plan_by_columns(const Call& call, size_t at, Matmul matmul, NodePlan& plan) {
+  const record::Capabilities& device = call.capabilities();
+  if (!call.is_constant(at) || matmul.w.bytes <= device.max_storage_binding_bytes)
+    return plan_matmul(matmul, device, plan);
+  SCONCE_TRY(auto parts, call.constant_parts(at, Packing::columns));
+  for (const ConstantPart& part : parts) {
+    matmul.w = part.data;
+    matmul.n = matmul.w_k = part.rows;
+    matmul.first_column = part.first_row;
+    SCONCE_DO(plan_matmul(matmul, device, plan));
+  }
+  return {};
+}
+
 // x [M, K] and w [K, N], for mm and addmm.
 Result<Matmul> read_matrices(const TensorArg& x, const TensorArg& w) {
   SCONCE_CHECK(x.rank() == 2 && w.rank() == 2 && x.shape[1] == w.shape[0],
@@ -71,12 +87,7 @@ Result<void> plan_linear(const Call& call, NodePlan& plan) {
   Shape shape = x.shape;
   shape[shape.rank() - 1] = weight.shape[0];
   SCONCE_TRY(Operand y, plan.output(0, shape));
-  // A constant weight above the binding limit comes in several parts.
-  ConstantPart whole{weight, 0, static_cast<uint32_t>(weight.shape[0])};
-  std::span<const ConstantPart> parts{&whole, 1};
-  if (call.is_constant(1)) {
-    SCONCE_TRY(parts, call.constant_parts(1, Packing::raw));
-  }
+  SCONCE_TRY(auto parts, call.row_parts(1));
   for (const ConstantPart& part : parts)
     SCONCE_DO(plan_matmul({.x = x,
                            .w = part.data,
@@ -100,7 +111,7 @@ Result<void> plan_mm(const Call& call, NodePlan& plan) {
   SCONCE_TRY(TensorArg w, call.tensor(1, Dtype::f32));
   SCONCE_TRY(Matmul matmul, read_matrices(x, w));
   SCONCE_TRY(matmul.c, plan.output(0, {x.shape[0], w.shape[1]}));
-  return plan_matmul(matmul, call.capabilities(), plan);
+  return plan_by_columns(call, 1, matmul, plan);
 }
 
 // aten.bmm(x [B, M, K], w [B, K, N]) -> c [B, M, N]
@@ -144,7 +155,7 @@ Result<void> plan_addmm(const Call& call, NodePlan& plan) {
   matmul.added = added;
   matmul.added_m = rows == 1 ? 0 : static_cast<uint64_t>(columns);
   matmul.added_n = columns == 1 ? 0 : 1;
-  return plan_matmul(matmul, call.capabilities(), plan);
+  return plan_by_columns(call, 2, matmul, plan);
 }
 
 }  // namespace sconce::ops

@@ -51,11 +51,6 @@ struct Segment {
   uint64_t column = 0;
 };
 
-const ConstantPart& part_with(std::span<const ConstantPart> parts, uint64_t row) {
-  return *std::ranges::find_if(parts,
-                               [&](const ConstantPart& part) { return row < part.first_row + uint64_t{part.rows}; });
-}
-
 // What the kernels of all routes have in common.
 template <typename Kernel>
 Kernel segment_kernel(const Q4Product& product, const Segment& segment) {
@@ -153,9 +148,7 @@ Result<void> plan_each(const Q4Product& product, const Route& route, const recor
       segment.blocks = &part_with(weights.blocks, segment.first);
       segment.scales = &part_with(weights.scales, segment.first);
       segment.column = segment.first - start;
-      segment.rows = std::min({end, segment.blocks->first_row + uint64_t{segment.blocks->rows},
-                               segment.scales->first_row + uint64_t{segment.scales->rows}}) -
-                     segment.first;
+      segment.rows = std::min({end, segment.blocks->end_row(), segment.scales->end_row()}) - segment.first;
       SCONCE_DO(plan_segment(product, segment, route, device, plan));
     }
     start = end;

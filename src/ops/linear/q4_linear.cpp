@@ -78,7 +78,7 @@ Result<Q4Weights> read_weights(const Call& call, const TensorArg& x, const Weigh
   if (at.bias) SCONCE_DO(read_bias(call, *at.bias, weights));
   const Packing packing = at.group_size ? Packing::q4_blocks : Packing::q4_blocks_high_first;
   SCONCE_TRY(weights.blocks, call.constant_parts(at.weights, packing));
-  SCONCE_TRY(weights.scales, call.constant_parts(at.scales, Packing::q4_scales));
+  SCONCE_TRY(weights.scales, call.constant_parts(at.scales, Packing::columns));
   return weights;
 }
 

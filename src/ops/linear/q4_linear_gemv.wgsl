@@ -3,7 +3,7 @@
 // h is x, or with norm x / sqrt(mean(x^2) + eps) * extra: the squares are summed as x is read, and the root divides
 // the products. With swiglu there are two weights and y0 = silu(h * W0^T) * (h * W1^T). Without norm, extra may be a
 // residual that is added to y0.
-// x: [m, k]; extra: [k] or like y0; blocks, scales: as q4_pack.wgsl and q4_pack_scales.wgsl lay them out; y0: [m, n0]
+// x: [m, k]; extra: [k] or like y0; blocks, scales: as q4_pack.wgsl and pack_columns.wgsl lay them out; y0: [m, n0]
 // and so on.
 // One workgroup multiplies one row of x with 16 rows of the weights. Sixteen neighbouring invocations read the blocks
 // of 16 neighbouring rows (256 bytes in one piece; with swiglu, 8 rows of either weight); k is split among 16 such

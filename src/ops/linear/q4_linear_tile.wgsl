@@ -1,6 +1,6 @@
 // y = x * W^T + bias + residual for rows of a 4-bit weight W, in f32, for many rows of x.
 //
-// x: [m, k]; residual: like y; blocks, scales: as q4_pack.wgsl and q4_pack_scales.wgsl lay them out; y: [m, n].
+// x: [m, k]; residual: like y; blocks, scales: as q4_pack.wgsl and pack_columns.wgsl lay them out; y: [m, n].
 // One workgroup computes 64 x 64 elements of y; for each block of k it places 64 rows of x and the weights of 64
 // columns in workgroup memory, so that a weight is decoded once for 64 rows.
 // use: grid, q4, q4_scales, tile

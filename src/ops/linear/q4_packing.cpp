@@ -39,20 +39,20 @@ Result<void> pack_q4_high_first(const PackCall& call, NodePlan& plan) {
   return pack(call, /*high_first=*/true, plan);
 }
 
-uint64_t q4_scales_bytes(const Shape& shape, Dtype, uint32_t rows) {
+uint64_t column_bytes(const Shape& shape, Dtype, uint32_t rows) {
   return uint64_t{rows} * sizeof(float) * (shape.rank() == 2 ? static_cast<uint64_t>(shape[0]) : 1);
 }
 
-Result<void> pack_q4_scales(const PackCall& call, NodePlan& plan) {
-  return plan.dispatch(kernels::q4_pack_scales{.raw = call.raw,
-                                               .scales = call.part,
-                                               .groups = call.raw_rows,
-                                               .stored_rows = static_cast<uint32_t>(call.shape.back()),
-                                               .first_group = call.raw_first,
-                                               .part_rows = call.part_rows,
-                                               .first_row = call.first_row,
-                                               .rows = call.rows,
-                                               .to_row = call.to_row},
+Result<void> pack_columns(const PackCall& call, NodePlan& plan) {
+  return plan.dispatch(kernels::pack_columns{.raw = call.raw,
+                                             .columns = call.part,
+                                             .groups = call.raw_rows,
+                                             .stored_rows = static_cast<uint32_t>(call.shape.back()),
+                                             .first_group = call.raw_first,
+                                             .part_rows = call.part_rows,
+                                             .first_row = call.first_row,
+                                             .rows = call.rows,
+                                             .to_row = call.to_row},
                        div_ceil(uint64_t{call.raw_rows} * call.rows, 64));
 }
 

@@ -1,11 +1,12 @@
-// Places the scales of some 4-bit rows into the packing q4_scales, once, while a model loads.
+// Places some columns of a stored f32 matrix, at most all of them, into the packing `columns`, once, while a model loads.
+// What is stored as columns are the packing's rows: of scales, those of the 4-bit rows that they belong to.
 //
-// raw: [groups, stored_rows] in f32, of groups first_group, first_group + 1, ...; scales: [all groups, part_rows].
-// Rows [first_row, first_row + rows) of raw become rows to_row, to_row + 1, ... of scales. One invocation a scale.
+// raw: [groups, stored_rows] in f32, of groups first_group, first_group + 1, ...; columns: [all groups, part_rows].
+// Rows [first_row, first_row + rows) of raw become rows to_row, to_row + 1, ... of columns. One invocation an element.
 // use: grid
 
 @group(0) @binding(0) var<storage, read> raw: array<f32>;
-@group(0) @binding(1) var<storage, read_write> scales: array<f32>;
+@group(0) @binding(1) var<storage, read_write> columns: array<f32>;
 
 struct Params {
   groups: u32,
@@ -25,7 +26,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
   let row = i % params.rows;
   let group = i / params.rows;
   if (group < params.groups) {
-    scales[(params.first_group + group) * params.part_rows + params.to_row + row] =
+    columns[(params.first_group + group) * params.part_rows + params.to_row + row] =
         raw[group * params.stored_rows + params.first_row + row];
   }
 }
