@@ -52,6 +52,11 @@ record::Convert conversion(Dtype dtype) {
   return record::Convert::none;
 }
 
+// What `bytes` of a stored constant take on the device.
+uint64_t uploaded(uint64_t bytes, Dtype dtype) {
+  return conversion(dtype) == record::Convert::none ? bytes : bytes / 2;
+}
+
 }  // namespace
 
 Result<std::vector<ops::ConstantPart>> ConstantTable::request(std::span<const graph::TensorValue* const> constants,
@@ -108,27 +113,28 @@ namespace {
 // Uploads a constant into its place as it is stored, in whole elements a chunk, so that conversion never meets half of
 // one.
 void load_raw(const PackedPart& part, const PackedSource& source, StepWriter& writer) {
-  const record::Convert convert = conversion(source.dtype);
-  const uint64_t halve = convert == record::Convert::none ? 1 : 2;
   const uint64_t row_bytes = source.range.size / stored_rows(source.shape, ops::packing_info(part.packing));
   const uint64_t from = source.range.offset + source.first_row * row_bytes;
-  const uint64_t to = source.to_row * row_bytes / halve, size = source.rows * row_bytes;
+  const uint64_t to = uploaded(source.to_row * row_bytes, source.dtype), size = source.rows * row_bytes;
   for (uint64_t at = 0; at < size; at += ConstantTable::kChunkBytes)
-    writer.upload(source.range.source, from + at, part.buffer, to + at / halve,
-                  std::min(ConstantTable::kChunkBytes, size - at), convert);
+    writer.upload(source.range.source, from + at, part.buffer, to + uploaded(at, source.dtype),
+                  std::min(ConstantTable::kChunkBytes, size - at), conversion(source.dtype));
 }
 
 // The stored rows that hold what a part takes from a constant.
 struct StoredRows {
   uint64_t first, count, bytes;  // bytes of one
-  uint64_t a_chunk() const { return std::clamp<uint64_t>(ConstantTable::kChunkBytes / bytes, 1, count); }
+  uint64_t a_chunk;              // rows that are uploaded and packed at a time: a kernel binds them
 };
 
-StoredRows stored_rows_of(const PackedSource& source, const ops::PackingInfo& info) {
+StoredRows stored_rows_of(const PackedSource& source, const ops::PackingInfo& info,
+                          const record::Capabilities& device) {
   const uint64_t all = stored_rows(source.shape, info);
-  const uint64_t bytes = source.range.size / all;
-  if (info.rows_are_columns) return {0, all, bytes};
-  return {source.first_row, source.rows, bytes};
+  StoredRows rows{.first = source.first_row, .count = source.rows, .bytes = source.range.size / all};
+  if (info.rows_are_columns) rows.first = 0, rows.count = all;
+  const uint64_t most = std::min(ConstantTable::kChunkBytes, device.max_storage_binding_bytes);
+  rows.a_chunk = std::clamp<uint64_t>(most / rows.bytes, 1, rows.count);
+  return rows;
 }
 
 }  // namespace
@@ -141,8 +147,8 @@ Result<record::Step> ConstantTable::plan_load(record::Tables& tables) {
     if (info.pack == nullptr) continue;
     for (const PackedSource& source : part.sources) {
       if (source.range.size == 0) continue;
-      const StoredRows rows = stored_rows_of(source, info);
-      staging_bytes = std::max(staging_bytes, rows.a_chunk() * rows.bytes);
+      const StoredRows rows = stored_rows_of(source, info, capabilities_);
+      staging_bytes = std::max(staging_bytes, uploaded(rows.a_chunk * rows.bytes, source.dtype));
     }
   }
   const uint32_t staging =
@@ -164,15 +170,15 @@ Result<record::Step> ConstantTable::plan_load(record::Tables& tables) {
 Result<void> ConstantTable::load_packed(const PackedPart& part, const PackedSource& source, StepWriter& writer,
                                         uint32_t staging) {
   const ops::PackingInfo& info = ops::packing_info(part.packing);
-  const StoredRows stored = stored_rows_of(source, info);
-  for (uint64_t done = 0; done < stored.count; done += stored.a_chunk()) {
-    const uint64_t first = stored.first + done, rows = std::min(stored.a_chunk(), stored.count - done);
+  const StoredRows stored = stored_rows_of(source, info, capabilities_);
+  for (uint64_t done = 0; done < stored.count; done += stored.a_chunk) {
+    const uint64_t first = stored.first + done, rows = std::min(stored.a_chunk, stored.count - done);
     writer.upload(source.range.source, source.range.offset + first * stored.bytes, staging, 0, rows * stored.bytes,
-                  record::Convert::none);
+                  conversion(source.dtype));
     ops::NodePlan plan;
     plan.begin(nullptr, nullptr, capabilities_);
     SCONCE_DO(info.pack({.shape = source.shape,
-                         .raw = {ops::Operand::Kind::value, staging, rows * stored.bytes},
+                         .raw = {ops::Operand::Kind::value, staging, uploaded(rows * stored.bytes, source.dtype)},
                          .raw_first = static_cast<uint32_t>(first),
                          .raw_rows = static_cast<uint32_t>(rows),
                          .part = {ops::Operand::Kind::value, part.buffer, part.bytes},

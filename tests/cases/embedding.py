@@ -59,6 +59,9 @@ CASES = [
     live("high_nibble_first", lambda: Q4Embedding(64, 64, 32, False), 64),
     live("one_group_a_row", lambda: Q4Embedding(20, 96, 96, True), 20),
     live("group_of_16", lambda: Q4Embedding(20, 96, 16, True), 20),
+    Case(  # where a binding is at most 10 KiB
+        "table_in_parts", lambda: Q4Embedding(3000, 32, 32, True), lambda: (torch.arange(16) * 199,), tolerance=F32
+    ),
     Case("small", lambda: Quantized(64, 64, 32), lambda: (torch.tensor([1, 5, 63, 0]),)),
     Case("llama_width", lambda: Q4Embedding(40, 2048, 64, True), lambda: (torch.tensor([1, 5, 39, 0]),)),
     Case(

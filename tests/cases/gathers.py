@@ -80,6 +80,7 @@ INDICES = [
     ),
     Case("embedding_small", lambda: Table(16, 8), lambda: (integers(2, 5, high=16),), tolerance=EXACT),
     Case("embedding_wide", lambda: Table(50, 768), lambda: (integers(1, 9, high=50),), tolerance=EXACT),
+    Case("embedding_in_parts", lambda: Table(300, 20), lambda: (integers(2, 9, high=300),), tolerance=EXACT),  # at 10 KiB
     Case(
         "embedding_odd_width",
         lambda: Table(16, 7),

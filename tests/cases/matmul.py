@@ -98,6 +98,18 @@ def product(name, function, a, b, bounds, live):
     return Case(name, fn(function), lambda *d: (noise(*a(*d)), noise(*b(*d), seed=1)), bounds, live)
 
 
+class ByConstants(torch.nn.Module):
+    """mm and addmm of matrices that a device with bindings of 10 KiB must take in parts."""
+
+    def __init__(self, k, n):
+        super().__init__()
+        self.w = torch.nn.Parameter(noise(k, n) / k**0.5)
+        self.b = torch.nn.Parameter(torch.linspace(-1, 1, n))
+
+    def forward(self, x):
+        return torch.mm(x, self.w), torch.addmm(self.b, torch.tanh(x), self.w)
+
+
 def products(name, function, shapes):
     """A product of each pair of shapes in one program."""
 
@@ -187,4 +199,11 @@ SUMS = [
     ),
 ]
 
-CASES = LINEARS + PRODUCTS + SUMS
+IN_PARTS = [
+    linear("linear_in_parts", 40, 100, 5),
+    Case(
+        "constants_in_parts", lambda: ByConstants(40, 100), lambda m: (noise(m, 40),), {"m": 9}, (9, 1, 0, 5, 9), F32
+    ),
+]
+
+CASES = LINEARS + PRODUCTS + SUMS + IN_PARTS

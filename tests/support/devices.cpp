@@ -31,7 +31,7 @@ Device* device(Features features) {
   DeviceOptions options;
   if (const char* adapter = std::getenv("SCONCE_TEST_DEVICE")) options.adapter = adapter;
   if (features == Features::gpu) options.lowered.adapter_class = AdapterClass::discrete;
-  if (features == Features::narrow) options.lowered.max_storage_binding_bytes = 16 << 10;
+  if (features == Features::narrow) options.lowered.max_storage_binding_bytes = 10 << 10;
   if (features == Features::plain || features == Features::small)
     options.lowered = {
         .f16 = false, .subgroups = false, .subgroup_matrix = false, .timestamps = false, .packed_dot = false};

@@ -9,7 +9,7 @@ enum class Features {
   all,     // all that the adapter has
   gpu,     // the same, with the kernels that a discrete GPU runs
   plain,   // without f16, subgroups and what else an adapter may lack
-  narrow,  // all, with bindings of at most 16 KiB, so that constants come in several parts
+  narrow,  // all, with bindings of at most 10 KiB, so that constants come in several parts
   small,   // as plain, with at most 8 workgroups a dim of a grid, so that grids fold into two and three dims
 };
 
