@@ -60,6 +60,35 @@ TEST(Attention, SplitsTheKeysOfADecodeStep) {
   EXPECT_EQ(near_start.kernels(), "append_kv<Kv=f32> attention_rows<rows=4, wide=false, Kv=f32>");
 }
 
+TEST(Attention, TakesATokenInOneDispatchWhereATeamFitsASubgroup) {
+  struct Row {
+    int64_t tokens, head_size;
+    uint32_t subgroup;
+    const char* kernels;
+  };
+  for (const Row& row : {Row{1, 64, 32, "attention_step<rows=4, quads=16, turn=none, Kv=f32>"},
+                         Row{1, 64, 16, "attention_step<rows=4, quads=16, turn=none, Kv=f32>"},
+                         Row{1, 128, 32, "attention_step<rows=4, quads=32, turn=none, Kv=f32>"},
+                         Row{1, 128, 16, "append_kv<Kv=f32> attention_rows<rows=4, wide=true, Kv=f32>"},
+                         Row{1, 96, 32, "append_kv<Kv=f32> attention_rows<rows=4, wide=true, Kv=f32>"},
+                         Row{2, 64, 32, "append_kv<Kv=f32> attention_rows<rows=8, wide=false, Kv=f32>"}}) {
+    PlanCase c = attention(row.tokens, 30, 2048, row.head_size);
+    c.capabilities.subgroups = true;
+    c.capabilities.subgroup_min_size = row.subgroup;
+    ASSERT_TRUE(c.run()) << c.error();
+    EXPECT_EQ(c.kernels(), row.kernels) << row.head_size << " with subgroups of " << row.subgroup;
+  }
+}
+
+TEST(Attention, SplitsTheKeysOfALongContextInOneDispatchAndAMerge) {
+  PlanCase c = attention(1, 1023, 2048);
+  c.capabilities.subgroups = true;
+  c.capabilities.subgroup_min_size = 32;
+  ASSERT_TRUE(c.run()) << c.error();
+  EXPECT_EQ(c.kernels(), "attention_step<rows=4, quads=16, turn=none, Kv=f32> attention_merge");
+  EXPECT_EQ(c.workgroups()[0], 3u * 4);  // splits of 256 keys
+}
+
 TEST(Attention, TakesManyRowsToTheMatrixUnitWhereF16ProductsAreAllowed) {
   PlanCase c = attention(40, 0, 64, 64);
   c.capabilities.f16 = c.capabilities.subgroups = c.capabilities.f16_products = true;
