@@ -35,8 +35,7 @@ Route choose_route(const Attention& a, const record::Capabilities& device) {
   const uint64_t head_rows = a.tokens * a.group;
   if (a.token) {
     const uint64_t tile_keys = 4096 / a.head_size;  // four of each team
-    static const uint64_t kMul = getenv("SC_FEW") ? atoi(getenv("SC_FEW")) : 4;
-    return {Route::Kind::step, head_rows <= 4 ? 4u : 8u, a.head_size, tile_keys, kMul * tile_keys};
+    return {Route::Kind::step, head_rows <= 4 ? 4u : 8u, a.head_size, tile_keys, 4 * tile_keys};
   }
   if (has_software_lanes(device)) {
     const uint64_t width = device.subgroup_min_size >= 8 ? 8 : 4;
@@ -61,8 +60,7 @@ struct Splits {
 Splits split_keys(uint64_t keys, uint64_t workgroups, const Route& route, const record::Capabilities& device) {
   if (route.kind == Route::Kind::matrix) return {1, keys};
   const bool software = device.adapter_class == record::AdapterClass::software;
-  static const uint64_t kWant = getenv("SC_WANT") ? atoi(getenv("SC_WANT")) : 256;
-  const uint64_t wanted = software ? 6 : kWant;
+  const uint64_t wanted = software ? 6 : 256;
   const uint64_t fewest_keys = software ? 256 : route.fewest_keys;
   constexpr uint64_t kMostSplits = 64;
   uint64_t count = std::max<uint64_t>(1, wanted / workgroups);
