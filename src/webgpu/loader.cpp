@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "webgpu/python_dawn.h"
+#include "webgpu/wgpu_native.h"
 
 namespace sconce::webgpu {
 namespace {
@@ -16,6 +17,10 @@ constexpr const char* kDawnLibrary = "libwebgpu_dawn.so";
 #endif
 
 Result<Library> from_lookup(const FunctionLookup& lookup, std::string origin) {
+  if (is_wgpu_native(lookup)) {
+    SCONCE_TRY(Api api, wgpu_native_api(lookup));
+    return Library{api, nullptr, std::move(origin)};
+  }
   SCONCE_TRY(Api api, fill_api(lookup));
   auto free_configs = reinterpret_cast<dawn::FreeMatrixConfigs>(lookup(dawn::kFreeMatrixConfigs));
   return Library{api, free_configs, std::move(origin)};
@@ -49,7 +54,7 @@ Result<Library> load_library(const FunctionLookup& host_function) {
     return fail(
         ErrorCode::not_found,
         "The WebGPU library that the environment variable SCONCE_WEBGPU_LIBRARY names cannot be used: {}. Name a "
-        "build of Dawn, or unset the variable.",
+        "build of Dawn or wgpu-native, or unset the variable.",
         library.error().message);
   }
   auto installed = from_file(kDawnLibrary);

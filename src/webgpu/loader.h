@@ -12,9 +12,10 @@ struct Library {
   std::string origin;                                     // where it was found, for messages
 };
 
-// Tries, in this order: `host_function` when given; the library file that SCONCE_WEBGPU_LIBRARY names; an installed
-// libwebgpu_dawn; the Dawn inside the Python package wgpudawn (python_dawn.h). What the caller or the environment asks
-// for must work: only the last two are looked for in turn. The error lists every attempt and says what to install.
+// The library may be Dawn or wgpu-native (wgpu_native.h). Tries, in this order: `host_function` when given; the library
+// file that SCONCE_WEBGPU_LIBRARY names; an installed libwebgpu_dawn; the Dawn inside the Python package wgpudawn
+// (python_dawn.h). What the caller or the environment asks for must work: only the last two are looked for in turn. The
+// error lists every attempt and says what to install.
 Result<Library> load_library(const FunctionLookup& host_function);
 
 }  // namespace sconce::webgpu
