@@ -61,6 +61,15 @@ fn weights(words: vec4<u32>, k: u32, rows: vec4<u32>) -> mat4x4<f32> {
                      scale_four(q4_first(words.z), k, rows.z), scale_four(q4_first(words.w), k, rows.w));
 }
 
+// sum + x * w, a column of w at a time.
+fn plus_product(sum: vec4<f32>, x: vec4<f32>, w: mat4x4<f32>) -> vec4<f32> {
+  var result = sum;
+  for (var c = 0u; c < 4u; c++) {
+    result[c] = fma(x.w, w[c].w, fma(x.z, w[c].z, fma(x.y, w[c].y, fma(x.x, w[c].x, result[c]))));
+  }
+  return result;
+}
+
 // The four rows of an invocation: 8 apart, so that the invocations read neighbours; with swiglu two of either weight.
 fn own_rows(tile: u32, lane: u32) -> vec4<u32> {
   if (swiglu) {
@@ -119,7 +128,7 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       let second = weights(words >> vec4<u32>(4u), word_k + 4u, safe_rows);
       for (var t = 0u; t < tokens; t++) {
         let x = x_eight(t, starts[t], word_k, i);
-        sums[t] += x.first * first + x.second * second;
+        sums[t] = plus_product(plus_product(sums[t], x.first, first), x.second, second);
       }
     }
     for (var t = 0u; t < tokens; t++) {
