@@ -104,7 +104,7 @@ Result<void> plan_segment(const Q4Product& product, const Segment& segment, cons
   switch (route.kind) {
     case Route::Kind::lanes: {
       auto kernel = fused_kernel<kernels::q4_linear_lanes>(product, segment);
-      kernel.whole_blocks = product.weights.group_size % 32 == 0;
+      kernel.whole_blocks = product.weights.group_size % 32 == 0 && product.k % 32 == 0;
       kernel.tokens = static_cast<uint32_t>(route.tile_m);
       kernel.width = device.subgroup_min_size >= 8 ? 8 : 4;
       return plan.dispatch(kernel, workgroups);

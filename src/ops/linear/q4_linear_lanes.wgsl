@@ -8,7 +8,8 @@
 // and so on.
 // One workgroup computes `tokens` rows of the outputs times 32 rows of the weights. The invocations of a subgroup read
 // different elements of x and broadcast them; `width` is how many share elements, at most the device's least subgroup
-// size. Workgroups of the same rows follow each other, so that their weights stay in the cache.
+// size. Workgroups of the same rows follow each other, so that their weights stay in the cache. With whole_blocks k, too,
+// is a multiple of 32, so nothing of x needs to be checked.
 // use: grid, broadcast, q4, q4_scales, q4_operands
 // variant: tokens = 1 | 8
 // variant: width = 4 | 8
@@ -22,12 +23,25 @@ const lanes = 8u;
 // Sums of the squares of those elements of x that this invocation reads.
 var<private> squares: array<f32, tokens>;
 
-// Element k of row `token` of x, which begins at `start`.
-fn x_at(t: u32, start: u32, k: u32) -> f32 {
-  let v = select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
+// The norm's weight of element k.
+fn factor_at(k: u32) -> f32 {
+  if (!norm) {
+    return 1.0;
+  }
+  return extra[select(min(k, params.k - 1u), k, whole_blocks)];
+}
+
+// Element k of a row of x, which begins at `start`, times `factor` with norm.
+fn x_at(t: u32, start: u32, k: u32, factor: f32) -> f32 {
+  var v = 0.0;
+  if (whole_blocks) {
+    v = x[start + k];
+  } else {
+    v = select(0.0, x[start + min(k, params.k - 1u)], k < params.k);
+  }
   if (norm) {
     squares[t] += v * v;
-    return v * extra[min(k, params.k - 1u)];
+    return v * factor;
   }
   return v;
 }
@@ -38,10 +52,10 @@ struct Eight {
   second: vec4<f32>,
 }
 
-fn x_eight(t: u32, start: u32, k: u32, i: u32) -> Eight {
-  let v = x_at(t, start, k + i);
+fn x_eight(t: u32, start: u32, k: u32, i: u32, factors: vec2<f32>) -> Eight {
+  let v = x_at(t, start, k + i, factors.x);
   if (width == 4u) {
-    return Eight(broadcast_first(v), broadcast_first(x_at(t, start, k + 4u + i)));
+    return Eight(broadcast_first(v), broadcast_first(x_at(t, start, k + 4u + i, factors.y)));
   }
   return Eight(broadcast_first(v), broadcast_second(v));
 }
@@ -61,7 +75,8 @@ fn weights(words: vec4<u32>, k: u32, rows: vec4<u32>) -> mat4x4<f32> {
                      scale_four(q4_first(words.z), k, rows.z), scale_four(q4_first(words.w), k, rows.w));
 }
 
-// sum + x * w, a column of w at a time.
+// sum + x * w, a column of w at a time. lavapipe does not fuse multiplications and additions by itself; told to, it reads
+// a prompt 1.2 times faster.
 fn plus_product(sum: vec4<f32>, x: vec4<f32>, w: mat4x4<f32>) -> vec4<f32> {
   var result = sum;
   for (var c = 0u; c < 4u; c++) {
@@ -126,8 +141,9 @@ fn main(@builtin(workgroup_id) workgroup: vec3<u32>, @builtin(num_workgroups) wo
       let word_k = k + w * 8u;
       let first = weights(words, word_k, safe_rows);
       let second = weights(words >> vec4<u32>(4u), word_k + 4u, safe_rows);
+      let factors = vec2<f32>(factor_at(word_k + i), factor_at(word_k + 4u + i));
       for (var t = 0u; t < tokens; t++) {
-        let x = x_eight(t, starts[t], word_k, i);
+        let x = x_eight(t, starts[t], word_k, i, factors);
         sums[t] = plus_product(plus_product(sums[t], x.first, first), x.second, second);
       }
     }
